@@ -16,26 +16,25 @@ from graphprover.vm.accelerators.execute import change
 from graphprover.vm.accelerators.host_call import SLOT_FURTHER
 from graphprover.vm.accelerators.registry import ACCESS_OF, APART_OF, FIRST_NUMBER, FURTHER_OF, LISTED, WORDS_OF
 from graphprover.vm.executor.faults import Fault
-from graphprover.vm.executor.operations import SIZES, computed, decoded, loaded, placed, stored, stored_behind, taken
+from graphprover.vm.executor.operations import (
+    SIZES,
+    computed,
+    decoded,
+    loaded,
+    placed,
+    stored,
+    stored_behind,
+    taken,
+    target,
+)
 from graphprover.vm.executor.predecode import END
 from graphprover.vm.executor.record import INTERVAL, LOG_INTERVAL, NO_REGISTER, REGISTERS
-from graphprover.vm.profile.calls import enter, move
-from graphprover.vm.profile.counters import (
-    FLAGS,
-    JUMP,
-    OTHER,
-    access,
-    late_of_call,
-    late_registers,
-    maybe_late,
-    register_of_call,
-    touch,
-    touch_of_call,
-)
+from graphprover.vm.profile.calls import enter
+from graphprover.vm.profile.counters import count_instruction, touch, touch_of_call
 from graphprover.vm.program.io import EXIT, MEMORY_END, RANDOM_SEED
 from graphprover.vm.program.isa import A0, A1, ILLEGAL, Op
 from graphprover.vm.tables.clock import SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
-from graphprover.vm.traces.ways import WAYS, way_of_call, way_of_place, way_of_shift, way_of_sum
+from graphprover.vm.traces.ways import way_of, way_of_call
 
 PAGE_WORDS = 512
 PAGE_BYTES = 8 * PAGE_WORDS
@@ -166,25 +165,11 @@ def _access(tape, n, place, old, cycle, slot):
 
 
 @njit(nogil=True, cache=True)
-def _call(store, state, tape, counters, number, cycle):
-    """Execute a host call other than exit; return the status. A fault's address is in ``state``."""
-    listed = number - _U(FIRST_NUMBER)
-    size = WORDS_OF[listed] if listed < _U(LISTED) else 0
-    if size == 0:
-        return _UNKNOWN_HOST_CALL
-    x, accesses = state.registers, ACCESS_OF[listed]
-    for k in range(size):
-        address = x[A0 + accesses[k, 0]]
-        state.position[ADDRESS] = _I(address)
-        if address & _7:
-            return _MISALIGNED_HOST_CALL
-    one, other, apart = APART_OF[listed, 0], APART_OF[listed, 1], APART_OF[listed, 2]
-    if abs(_I(x[A0 + one] - x[A0 + other])) < apart:
-        state.position[ADDRESS] = _I(x[A0 + other])
-        return _OVERLAPPING_OPERANDS
-    places, words = state.places, state.words
+def _locate_call(store, state, listed):
+    """Find and read the words of a host call; return the status. A fault's address is in ``state``."""
+    x, accesses, places, words = state.registers, ACCESS_OF[listed], state.places, state.words
     base = place = 0
-    for k in range(size):
+    for k in range(WORDS_OF[listed]):
         pointer, offset = accesses[k, 0], accesses[k, 1]
         word = x[A0 + pointer] + _8 * _U(offset)
         if offset != 0 and base > 0 and word & _U(PAGE_BYTES - 1):
@@ -200,25 +185,130 @@ def _call(store, state, tape, counters, number, cycle):
                     return status
         places[k] = place
         words[k] = store.pool[_U(place)]
-    if not change(number, words):
+    return RUNNING
+
+
+@njit(nogil=True, cache=True)
+def _result_of_call(store, state, number):
+    """Find the result of a host call, `State.words`; return the status. A fault's address is in ``state``."""
+    if number == _U(EXIT):
+        return EXITED
+    listed = number - _U(FIRST_NUMBER)
+    size = WORDS_OF[listed] if listed < _U(LISTED) else 0
+    if size == 0:
+        return _UNKNOWN_HOST_CALL
+    x, accesses = state.registers, ACCESS_OF[listed]
+    for k in range(size):
+        address = x[A0 + accesses[k, 0]]
+        state.position[ADDRESS] = _I(address)
+        if address & _7:
+            return _MISALIGNED_HOST_CALL
+    one, other, apart = APART_OF[listed, 0], APART_OF[listed, 1], APART_OF[listed, 2]
+    if abs(_I(x[A0 + one] - x[A0 + other])) < apart:
+        state.position[ADDRESS] = _I(x[A0 + other])
+        return _OVERLAPPING_OPERANDS
+    status = _locate_call(store, state, listed)
+    if status == RUNNING and not change(number, state.words):
         state.position[ADDRESS] = _I(x[A0])
         return _NO_RESULT
-    first = state.position[ACCESSES]
+    return status
+
+
+@njit(nogil=True, cache=True)
+def _call(store, state, tape, counters, number, access):
+    """Execute a host call; ``access``: the number of its first access, and the cycle.
+
+    Return the status, the number of recorded accesses, and of late ones for a profile.
+    """
+    status = _result_of_call(store, state, number)
+    if status != RUNNING:
+        return status, 0, 0
+    n, cycle = access
+    listed = number - _U(FIRST_NUMBER)
+    size, accesses = WORDS_OF[listed], ACCESS_OF[listed]
     for k in range(size):
-        place = places[k]
+        place = state.places[k]
         if tape is not None:
-            _access(tape, first + k, place, store.pool[_U(place)], cycle, accesses[k, 2])
-        if counters is not None:
-            touch_of_call(counters, place, cycle, accesses[k, 2])
+            _access(tape, n + k, place, store.pool[_U(place)], cycle, accesses[k, 2])
         if accesses[k, 0] == 0:
-            store.pool[_U(place)] = words[k]
-    for k in range(A1, A1 + FURTHER_OF[listed]):
-        if tape is not None:
+            store.pool[_U(place)] = state.words[k]
+    if tape is not None:
+        for k in range(A1, A1 + FURTHER_OF[listed]):
             tape.registers[k] = _U(_time_of(_clock_of(cycle), SLOT_FURTHER))
-        if counters is not None:
-            register_of_call(counters, k, cycle)
-    state.position[ACCESSES] += size
-    return RUNNING
+    late = 0
+    if counters is not None:
+        late = touch_of_call(counters, listed, state.places, cycle)
+    return RUNNING, size, late
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _jump(op, a, b, imm, index, length, store, visits, entries):
+    """Take a jump or branch: return the status, the next instruction, and whether it is the target."""
+    if not taken(op, a, b):
+        return RUNNING, index + 1, False
+    following = target(op, a, imm, index, store.code_base)
+    if following < 0 or following >= length:
+        return _JUMP_OUTSIDE_CODE, index + 1, True
+    visits[following] += 1
+    visits[index + 1] -= 1
+    return RUNNING if entries[following] == 0 else _AT_BLOCK, following, True
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _find(store, state, address, size, write):
+    """Return what `locate` does, without its checks if the access is to one word of an ordinary page."""
+    base = 0
+    if address < _U(MEMORY_END):
+        base = store.pages[address >> _U(LOG_PAGE)]
+    if base > 0 and (address & _7) + size <= _8:
+        place = base + _I(address >> _3) % PAGE_WORDS
+        return RUNNING, place, place
+    status, i, j = locate(store, state, address, size, write)
+    if status != RUNNING:
+        state.position[ADDRESS] = _I(address)
+    return status, i, j
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _load_or_store(store, state, tape, counters, op, address, b, access):
+    """Execute a load or store; ``access``: the number of its first access, and the cycle.
+
+    Return the status, the loaded value, the number of recorded accesses, and of late ones for a profile.
+    """
+    n, cycle = access
+    size, shift = SIZES[op - Op.LB], _8 * (address & _7)
+    status, i, j = _find(store, state, address, size, op >= Op.SB)
+    if status != RUNNING:
+        return status, _0, 0, 0
+    pool = store.pool
+    c, old, far, crosses = _0, pool[i], pool[j], i != j
+    if op < Op.SB:
+        c = loaded(op, old >> shift | (far << (_64 - shift) if crosses else _0))
+    else:
+        pool[i] = stored(old, b, size, shift)
+        if crosses:
+            pool[j] = stored_behind(far, b, size, shift)
+    recorded = late = 0
+    if tape is not None:
+        recorded = 1 + int(crosses)
+        _access(tape, n, i, old, cycle, SLOT_MEMORY)
+        if crosses:
+            _access(tape, n + 1, j, far, cycle, SLOT_MEMORY)
+    if counters is not None:
+        late = touch(counters.pool, i, cycle)
+        if crosses:
+            late += touch(counters.pool, j, cycle)
+    return RUNNING, c, recorded, late
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _fault_of(op):
+    """Return the fault of an operation that no program can execute; RUNNING of any other."""
+    if op == Op.EBREAK:
+        return _BREAKPOINT
+    if op == ILLEGAL:
+        return _ILLEGAL_INSTRUCTION
+    return _JUMP_OUTSIDE_CODE if op == END else RUNNING
 
 
 @njit(nogil=True, cache=True, forceinline=True)
@@ -251,6 +341,19 @@ def _to_block(entries, index):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
+def _resumed(position):
+    """Return the next instruction, and the counts of cycles, misaligned and recorded accesses."""
+    return position[INSTRUCTION], position[CYCLE], position[MISALIGNED], position[ACCESSES]
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _stop(position, index, cycle, misaligned, accesses):
+    """Write what `_resumed` returns."""
+    position[INSTRUCTION], position[CYCLE] = index, cycle
+    position[MISALIGNED], position[ACCESSES] = misaligned, accesses
+
+
+@njit(nogil=True, cache=True, forceinline=True)
 def _snapshot(tape, registers, index, cycle, accesses):
     n = cycle >> LOG_INTERVAL
     tape.instruction[n] = index
@@ -269,185 +372,74 @@ def run(code, state, store, limit, tape, counters, blocks):
 
     ``code`` is `predecode`'s, with ``prints`` to return behind each DEBUG_PRINT; ``tape`` is None or a `Tape` with room
     until the limit; ``counters`` is None or the `Counters` of a profile, which sees no cycles of ``blocks``. Numba
-    compiles each combination separately. A faulty instruction has changed neither registers nor the contents of memory.
+    compiles each combination without the branches of the others: flags in place of None would cost a plain run 3 to
+    56 % of its speed. A faulty instruction has changed neither registers nor the contents of memory.
     """
-    return _run(
-        borrowed(code),
-        borrowed(state),
-        borrowed(store),
-        limit,
-        borrowed(tape),
-        borrowed(counters),
-        borrowed(blocks),
-    )
-
-
-@njit(nogil=True, error_model="numpy")
-def _run(code, state, store, limit, tape, counters, blocks):
-    """Do the work of `run`."""
-    x = state.registers
-    position = state.position
-    visits = state.visits
-    length = len(code) - 1
-    index = position[INSTRUCTION]
-    cycle = position[CYCLE]
-    misaligned = position[MISALIGNED]
-    accesses = position[ACCESSES]
+    code, state, store, blocks = borrowed(code), borrowed(state), borrowed(store), borrowed(blocks)
+    # Other names, because Numba tells None only from arguments.
+    record, profile = borrowed(tape), borrowed(counters)
+    x, position, visits, entries = state.registers, state.position, state.visits, blocks.entries
+    index, cycle, misaligned, accesses = _resumed(position)
     status, left = _CYCLE_LIMIT, -1
     visits[index] += 1
     if counters is not None:
-        calls, room = counters.calls, counters.room
-        steps, in_place = counters.steps, counters.in_place
-        counts, lates, times, words = counters.counts, counters.late, counters.registers, counters.pool
-        start, first, size_here = enter(calls, index, room)
+        here = enter(profile.calls, index, profile.room)
     while status == _CYCLE_LIMIT and cycle < limit:
         end = stop = limit
         if tape is not None:
             end = stop = min(limit, cycle - cycle % INTERVAL + INTERVAL)
             if cycle % INTERVAL == 0:
-                _snapshot(tape, x, index, cycle, accesses)
+                _snapshot(record, x, index, cycle, accesses)
         status = _AT_BLOCK
-        if blocks.entries[index] == 0 or cycle == left:
-            stop = min(end, cycle + _to_block(blocks.entries, index))
+        if entries[index] == 0 or cycle == left:
+            stop = min(end, cycle + _to_block(entries, index))
             status = RUNNING
         while status == RUNNING:
             if cycle >= stop:
                 status = _CYCLE_LIMIT
                 break
-            if counters is not None:
-                late = way = 0
             op, rd, rs1, rs2, imm = decoded(code[index])
-            a = x[rs1]
-            b = x[rs2]
-            c = _0
-            following = index + 1
+            a, b, c = x[rs1], x[rs2], _0
+            following, jumps, late = index + 1, False, 0
             if op <= Op.BGEU:
                 if rd != _U(NO_REGISTER):
                     c = placed(op, imm, _U(store.code_base) + _U(4 * index))
                 if op >= Op.JAL:
-                    jumps = taken(op, a, b)
-                    if counters is not None:
-                        way = int(not jumps)
-                    if jumps:
-                        if op == Op.JALR:
-                            distance = ((a + imm) & ~_1) - _U(store.code_base)
-                            if distance >= _U(4 * length) or distance & _3:
-                                status = _JUMP_OUTSIDE_CODE
-                                break
-                            following = _I(distance >> _U(2))
-                        else:
-                            following = index + _I(imm)
-                            if following < 0 or following >= length:
-                                status = _JUMP_OUTSIDE_CODE
-                                break
-                        visits[following] += 1
-                        visits[index + 1] -= 1
-                        if blocks.entries[following] != 0:
-                            status = _AT_BLOCK
+                    status, following, jumps = _jump(op, a, b, imm, index, len(code) - 1, store, visits, entries)
             elif op <= Op.SD:
                 address = a + imm
-                size = SIZES[op - Op.LB]
-                shift = _8 * (address & _7)
-                base = 0
-                if address < _U(MEMORY_END):
-                    base = store.pages[address >> _U(LOG_PAGE)]
-                if base > 0 and (address & _7) + size <= _8:
-                    i = j = base + _I(address >> _3) % PAGE_WORDS
-                else:
-                    status, i, j = locate(store, state, address, size, op >= Op.SB)
-                    if status != RUNNING:
-                        position[ADDRESS] = _I(address)
-                        break
-                misaligned += _I((address & (size - _1)) != _0)
-                old = store.pool[i]
-                if tape is not None:
-                    _access(tape, accesses, i, old, cycle, SLOT_MEMORY)
-                    accesses += 1
-                if op < Op.SB:
-                    value = old >> shift
-                    if i != j:
-                        value |= store.pool[j] << (_64 - shift)
-                    c = loaded(op, value)
-                else:
-                    store.pool[i] = stored(old, b, size, shift)
-                if i != j:
-                    far = store.pool[j]
-                    if op >= Op.SB:
-                        store.pool[j] = stored_behind(far, b, size, shift)
-                    if tape is not None:
-                        _access(tape, accesses, j, far, cycle, SLOT_MEMORY)
-                        accesses += 1
-                    if counters is not None:
-                        late += touch(words, j, cycle)
-                if counters is not None:
-                    late += touch(words, i, cycle)
-                    way = way_of_place(address, size)
+                access = accesses, cycle
+                status, c, recorded, late = _load_or_store(store, state, record, profile, op, address, b, access)
+                accesses += recorded
+                misaligned += _I(status == RUNNING and (address & (SIZES[op - Op.LB] - _1)) != _0)
             elif op == Op.FENCE:
-                if imm != _0:
-                    status = PRINTED
+                status = RUNNING if imm == _0 else PRINTED
             elif op == Op.ECALL:
-                if a == _U(EXIT):
-                    status = EXITED
-                else:
-                    position[ACCESSES] = accesses
-                    status = _call(store, state, tape, counters, a, cycle)
-                    accesses = position[ACCESSES]
-                    if status != RUNNING:
-                        break
-                    if counters is not None:
-                        late += late_of_call(counters)
-            elif op == Op.EBREAK:
-                status = _BREAKPOINT
-                break
-            elif op == ILLEGAL:
-                status = _ILLEGAL_INSTRUCTION
-                break
-            elif op == END:
-                status = _JUMP_OUTSIDE_CODE
-                break
+                status, recorded, late = _call(store, state, record, profile, a, (accesses, cycle))
+                accesses += recorded
+            elif op == Op.EBREAK or op >= ILLEGAL:
+                status = _fault_of(op)
             else:
                 c = computed(op, a, b + imm)
-                if counters is not None and (op == Op.ADDI or op == Op.ADD):
-                    way = way_of_sum(a, b, c)
+            if status >= 0 or status == NEEDS_SEED:
+                break
             x[rd] = c
             if tape is not None:
-                _note(tape, rd, rs1, rs2, cycle)
+                _note(record, rd, rs1, rs2, cycle)
             if counters is not None:
-                step = steps[_U(WAYS * index + way)]
-                if step & OTHER:
-                    if op == Op.ECALL:
-                        step = steps[_U((step >> FLAGS) + way_of_call(a))]
-                    else:
-                        step = steps[_U(WAYS * index + way_of_shift(b))]
-                entry = step >> FLAGS
-                at = _U(start + entry)
-                counts[at] += 1
-                t_d, t_a, t_b = access(times, rd, rs1, rs2, cycle)
-                if maybe_late(t_d, t_a, t_b, cycle):
-                    late += late_registers(lates, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle)
-                if late != 0:
-                    lates[at] += late
-                jump = step & JUMP != 0
-                if jump or _U(following - first) >= size_here:
-                    start, first, size_here = move(calls, jump, _I(rd), index, following, _I(x[SP]), room)
+                way = way_of_call(a) if op == Op.ECALL else way_of(op, a, b, c, imm, jumps)
+                here = count_instruction(profile, here, op, rd, rs1, rs2, way, late, index, following, x[SP], cycle)
             cycle += 1
             index = following
         if status == _AT_BLOCK:
             visits[index] -= 1
-            position[INSTRUCTION], position[CYCLE] = index, cycle
-            position[MISALIGNED], position[ACCESSES] = misaligned, accesses
+            _stop(position, index, cycle, misaligned, accesses)
             unfinished = call(blocks.address, _I(blocks.arguments.ctypes.data), end)
             position[IN_BLOCKS] += position[CYCLE] - cycle
-            index, cycle = position[INSTRUCTION], position[CYCLE]
-            misaligned, accesses = position[MISALIGNED], position[ACCESSES]
-            if unfinished != 0:
-                _finish(code, visits, tape, index, cycle, unfinished)
+            index, cycle, misaligned, accesses = _resumed(position)
+            _finish(code, visits, record, index, cycle, unfinished)
             visits[index] += 1
-            left = cycle
-            status = _CYCLE_LIMIT
+            status, left = _CYCLE_LIMIT, cycle
     visits[index] -= 1
-    position[INSTRUCTION] = index
-    position[CYCLE] = cycle
-    position[MISALIGNED] = misaligned
-    position[ACCESSES] = accesses
+    _stop(position, index, cycle, misaligned, accesses)
     return status

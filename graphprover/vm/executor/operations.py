@@ -13,7 +13,7 @@ SIZES = np.array([ACCESS_BYTES[op] for op in sorted(ACCESS_BYTES)], dtype=np.uin
 
 _U = np.uint64
 _I = np.int64
-_0, _8, _31, _63, _64 = map(np.uint64, (0, 8, 31, 63, 64))
+_0, _1, _2, _3, _8, _31, _63, _64 = map(np.uint64, (0, 1, 2, 3, 8, 31, 63, 64))
 _LIMB_BITS, _LIMB_MASK, _WORD_MASK = map(np.uint64, (LIMB_BITS, LIMB_MASK, WORD_MASK))
 
 
@@ -90,6 +90,15 @@ def taken(op, a, b):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
+def target(op, a, imm, index, code_base):
+    """Return the number of the instruction to which a jump or branch goes; -1 if the address is of none."""
+    if op != Op.JALR:
+        return index + _I(imm)
+    distance = ((a + imm) & ~_1) - _U(code_base)
+    return -1 if distance & _3 else _I(distance >> _2)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
 def loaded(op, value):
     """Return the value of a load, from a word that begins with the bytes at its address."""
     if op == Op.LB:
@@ -144,6 +153,12 @@ def computed(op, a, y):
         return _U(_I(a) >> _I(y & _63))
     if op == Op.SUB:
         return a - y
+    return _computed_word(op, a, y) if op < Op.MUL else _multiplied(op, a, y)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _computed_word(op, a, y):
+    """Return the result of an operation of RV64I on 32 bits; 0 of any other."""
     if op == Op.ADDIW or op == Op.ADDW:
         return _word(a + y)
     if op == Op.SLLIW or op == Op.SLLW:
@@ -152,8 +167,12 @@ def computed(op, a, y):
         return _word((a & _LIMB_MASK) >> (y & _31))
     if op == Op.SRAIW or op == Op.SRAW:
         return _U(_I(_word(a)) >> _I(y & _31))
-    if op == Op.SUBW:
-        return _word(a - y)
+    return _word(a - y) if op == Op.SUBW else _0
+
+
+@njit(nogil=True, cache=True, forceinline=True, error_model="numpy")
+def _multiplied(op, a, y):
+    """Return the result of an operation of the extension M; 0 of any other."""
     if op == Op.MUL:
         return a * y
     if op == Op.MULH:

@@ -224,13 +224,8 @@ ret i64 0
 }}"""
 
 
-def _misaligned(record: bool) -> str:
-    """Return the functions of misaligned loads and stores, in ordinary pages.
-
-    A load's function gives the number of its accesses and the word, which begins with the loaded part; a store's gives
-    the number. The number is 0 if nothing was done. The first access to record has the number ``at``.
-    """
-    words = f"""
+# Finds the words of a misaligned access in ordinary pages, and counts it.
+_FIND_WORDS = f"""
 %end = add i64 %address, %size
 %within = icmp ule i64 %end, {MEMORY_END}
 br i1 %within, label %find, label %none
@@ -266,10 +261,11 @@ access:
 %after = add i64 %before, 1
 store i64 %after, ptr %counter
 """
-    recorded = """
-%behind = add i64 %at, 1
-""" + "".join(
-        f"""
+
+
+def _noted(k: str, number: str) -> str:
+    """Return the record of an access to the word k with this number."""
+    return f"""
 %old.{k}.at = getelementptr i64, ptr %old, i64 {number}
 store i64 %old.{k}, ptr %old.{k}.at
 %time.{k}.at = getelementptr i64, ptr %pool_times, i64 %{k}
@@ -278,14 +274,21 @@ store i64 %old.{k}, ptr %old.{k}.at
 store i64 %time.{k}, ptr %note.{k}.at
 store i64 %now, ptr %time.{k}.at
 """
-        + ("br i1 %crosses, label %second, label %single\nsecond:" if k == "i" else "")
-        for k, number in (("i", "%at"), ("j", "%behind"))
-    )
+
+
+def _misaligned(record: bool) -> str:
+    """Return the functions of misaligned loads and stores, in ordinary pages.
+
+    A load's function gives the number of its accesses and the word, which begins with the loaded part; a store's gives
+    the number. The number is 0 if nothing was done. The first access to record has the number ``at``.
+    """
     parameters = f"{_SHARED}, i64 %at, i64 %now"
-    branch = recorded if record else "br i1 %crosses, label %second, label %single\nsecond:"
+    branch = "br i1 %crosses, label %second, label %single\nsecond:"
+    if record:
+        branch = f"%behind = add i64 %at, 1{_noted('i', '%at')}{branch}{_noted('j', '%behind')}"
     return f"""
 define internal {{ i64, i64 }} @load({parameters}, i64 %address, i64 %size) cold noinline nounwind {{
-{words}
+{_FIND_WORDS}
 %low = lshr i64 %old.i, %shift
 {branch}
 %high = shl i64 %old.j, %back
@@ -300,7 +303,7 @@ ret {{ i64, i64 }} zeroinitializer
 }}
 
 define internal i64 @store({parameters}, i64 %address, i64 %size, i64 %value) cold noinline nounwind {{
-{words}
+{_FIND_WORDS}
 %bits = shl i64 %size, 3
 %unused = sub i64 64, %bits
 %ones = lshr i64 -1, %unused

@@ -15,17 +15,17 @@ import numpy as np
 
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.accelerators.host_call import SLOT_FURTHER
+from graphprover.vm.accelerators.registry import ACCESS_OF, FURTHER_OF, WORDS_OF
 from graphprover.vm.executor.record import NO_REGISTER, REGISTERS
-from graphprover.vm.profile.calls import LINKS, Calls
-from graphprover.vm.program.isa import Instructions, Op
+from graphprover.vm.profile.calls import LINKS, Calls, move
+from graphprover.vm.program.isa import A1, Instructions, Op
 from graphprover.vm.statement.table_numbers import IN_PLACE
 from graphprover.vm.statement.version import CHIP_NUMBERS
 from graphprover.vm.tables.clock import FAR, SLOT_A, SLOT_B, SLOT_D, SLOT_MEMORY, clock_of, time_of
 from graphprover.vm.tables.entries import Entries
-from graphprover.vm.traces.ways import CALL, SHIFT, kinds, laid_out, outcomes_by_way
+from graphprover.vm.traces.ways import CALL, WAYS, kinds, laid_out, outcomes_by_way
 
-FLAGS = 2  # bits of a step below its entry:
-JUMP, OTHER = 1, 2  # it may be a call or a return; its way is a shift's or a host call's
+_JUMP = 1  # the lowest bit of a step, below its entry: it may be a call or a return
 
 _NEVER = 1 << 62  # the time of a missing access: no access comes late after it
 
@@ -45,32 +45,55 @@ class Counters(NamedTuple):
     late: np.ndarray  # int64 (counters,), late accesses of them
     registers: np.ndarray  # int64 (34,), times of the last accesses
     pool: np.ndarray  # int64, times of the pool's words
-    of_call: np.ndarray  # int64 (1,): late accesses of a host call
 
 
 def steps_of(code: Instructions, program: Entries) -> np.ndarray:
-    """Return for each instruction and each of its ways the entry, with FLAGS below: int64, see ``ways.laid_out``.
+    """Return for each instruction and each of its ways twice the entry, and _JUMP: int64, see ``ways.laid_out``.
 
     If no chip fits, as for an access with a base from 2^32 on, it is the first entry.
     """
-    outcomes = np.maximum(outcomes_by_way(program.forms), 0) << FLAGS
-    kind = kinds(np.array([form.op for form in program.forms], dtype=np.uint8))
-    several = np.array([len(form.chips) > 1 for form in program.forms])
-    other, calls = np.isin(kind, (SHIFT, CALL)) & several, kind == CALL
+    outcomes = np.maximum(outcomes_by_way(program.forms), 0) << 1
+    calls = kinds(np.array([form.op for form in program.forms], dtype=np.uint8)) == CALL
     links, back = (np.isin(np.arange(REGISTERS), LINKS)[register] for register in (code.rd, code.rs1))
     jump = (code.op == Op.JAL) & links | (code.op == Op.JALR) & (links | back)
-    own = (program.first[:-1] << FLAGS) + JUMP * jump + (OTHER * other)[program.form]
+    own = (program.first[:-1] << 1) + _JUMP * jump
 
     def of(chosen: Any, ways: int) -> np.ndarray:
         steps: np.ndarray = outcomes[:, :ways].take(program.form[chosen], axis=0)
         steps += own[chosen, None]
         return steps
 
-    return laid_out(calls[program.form], of, lambda places: places << FLAGS | OTHER)
+    return laid_out(calls[program.form], of)
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def access(times, rd, rs1, rs2, cycle):
+def count_instruction(counters, here, op, rd, rs1, rs2, way, late, index, following, sp, cycle):
+    """Count an instruction in the node ``here`` (`calls.place`); return the node of the next one.
+
+    ``late``: its late accesses of memory.
+    """
+    start, first, size = here
+    steps, lates, times = counters.steps, counters.late, counters.registers
+    place = _U(WAYS * index)
+    if op == Op.ECALL:
+        place = _U(steps[place])
+    step = steps[place + _U(way)]
+    entry = step >> 1
+    at = _U(start + entry)
+    counters.counts[at] += 1
+    t_d, t_a, t_b = _access(times, rd, rs1, rs2, cycle)
+    if _maybe_late(t_d, t_a, t_b, cycle):
+        late += _late_registers(lates, counters.in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle)
+    if late != 0:
+        lates[at] += late
+    jump = step & _JUMP != 0
+    if jump or _U(following - first) >= size:
+        return move(counters.calls, jump, _I(rd), index, following, _I(sp), counters.room)
+    return here
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _access(times, rd, rs1, rs2, cycle):
     """Access registers: return the time of each previous access, and the latest one."""
     t_d, t_a, t_b = times[rd], times[rs1], times[rs2]
     now = _time_of(_clock_of(cycle))
@@ -82,13 +105,13 @@ def access(times, rd, rs1, rs2, cycle):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def maybe_late(t_d, t_a, t_b, cycle):
+def _maybe_late(t_d, t_a, t_b, cycle):
     """Return whether an access of a register may come late, after these times."""
     return _time_of(_clock_of(cycle), SLOT_D) - min(t_d, t_a, t_b) > FAR
 
 
 @njit(nogil=True, cache=True)
-def late_registers(late, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle):
+def _late_registers(late, in_place, at, entry, rd, rs1, rs2, t_d, t_a, t_b, cycle):
     """Return how many accesses come late, by the instruction of an entry with the counter ``at``."""
     now = _time_of(_clock_of(cycle))
     found = _I(now + SLOT_A - t_a > FAR)
@@ -111,22 +134,13 @@ def touch(times, place, cycle, slot=SLOT_MEMORY):
 
 
 @njit(nogil=True, cache=True)
-def touch_of_call(counters, place, cycle, slot):
-    """Access a word of the pool in a host call."""
-    counters.of_call[0] += touch(counters.pool, place, cycle, slot)
-
-
-@njit(nogil=True, cache=True)
-def register_of_call(counters, register, cycle):
-    """Access a further register of a host call."""
-    counters.of_call[0] += touch(counters.registers, register, cycle, SLOT_FURTHER)
-
-
-@njit(nogil=True, cache=True)
-def late_of_call(counters):
-    """Return how many words and further registers of the host call came late."""
-    late = counters.of_call[0]
-    counters.of_call[0] = 0
+def touch_of_call(counters, listed, places, cycle):
+    """Access the words and further registers of a host call; return how many accesses come late."""
+    late = 0
+    for k in range(WORDS_OF[listed]):
+        late += touch(counters.pool, places[k], cycle, ACCESS_OF[listed, k, 2])
+    for k in range(A1, A1 + FURTHER_OF[listed]):
+        late += touch(counters.registers, k, cycle, SLOT_FURTHER)
     return late
 
 
@@ -143,5 +157,4 @@ def start(calls: Calls, steps: np.ndarray, in_place: np.ndarray, room: int, word
     counts, late = np.zeros((2, room + len(in_place)), dtype=np.int64)
     registers = np.zeros(NO_REGISTER + 1, dtype=np.int64)
     registers[NO_REGISTER] = _NEVER
-    pool, of_call = np.zeros(words, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    return Counters(calls, steps, in_place, room, counts, late, registers, pool, of_call)
+    return Counters(calls, steps, in_place, room, counts, late, registers, np.zeros(words, dtype=np.int64))

@@ -17,6 +17,7 @@ import numpy as np
 
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.accelerators.registry import FIRST_NUMBER, WAY_OF, calls_of
+from graphprover.vm.executor.operations import SIZES
 from graphprover.vm.program.io import EXIT
 from graphprover.vm.program.isa import ACCESS_BYTES, ILLEGAL, Op
 from graphprover.vm.statement.table_numbers import CALL_CHIPS
@@ -33,7 +34,7 @@ FAR_BASE = 3  # the way of a load or store with a base at or above 2^32, which n
 # whether the base of a jump is below 2^32; the offset in a word of an access of 1, 2, 4 or 8 bytes; whether upper
 # halves equal the sum's; the amount of a shift; the number of a host call.
 _NOTHING, _EQUAL, _UNEQUAL, _LESS, _NOT_LESS, _BELOW, _NOT_BELOW, _JUMP = range(8)
-_PLACE, _SUM, SHIFT, CALL = 8, 12, 13, 14
+_PLACE, _SUM, _SHIFT, CALL = 8, 12, 13, 14
 
 _U = np.uint64
 _I = np.int64
@@ -45,7 +46,7 @@ def kinds(ops: np.ndarray) -> np.ndarray:
     found[Op.BEQ : Op.BGEU + 1] = _EQUAL, _UNEQUAL, _LESS, _NOT_LESS, _BELOW, _NOT_BELOW
     found[Op.JALR] = _JUMP
     found[[Op.ADDI, Op.ADD]] = _SUM
-    found[[Op.SLL, Op.SRL, Op.SRA, Op.SLLW, Op.SRLW, Op.SRAW]] = SHIFT
+    found[[Op.SLL, Op.SRL, Op.SRA, Op.SLLW, Op.SRLW, Op.SRAW]] = _SHIFT
     found[Op.ECALL] = CALL
     for op, size in ACCESS_BYTES.items():
         found[op] = _PLACE + size.bit_length() - 1
@@ -84,7 +85,7 @@ def _fits(chip: str, kind: int) -> np.ndarray:
         a = [zero, 1 << 32]
     elif kind == _SUM:
         c = [zero, 1 << 32]
-    elif kind == SHIFT:
+    elif kind == _SHIFT:
         b = [0, 16, 32, 48]
     elif kind == CALL:
         a = [EXIT, *(calls_of(chip)[0].number for chip in CALL_CHIPS)]
@@ -121,24 +122,27 @@ def laid_out(
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def way_of_place(address, size):
+def way_of(op, a, b, c, imm, jumps):
+    """Return the way of an instruction that is no host call, with its operands, result and immediate.
+
+    An instruction without a property goes the way of a shift; of word shifts, two ways are one.
+    """
+    if op >= Op.JAL and op <= Op.BGEU:
+        return _I(a >> _U(32) != _U(0)) if op == Op.JALR else _I(not jumps)
+    if op >= Op.LB and op <= Op.SD:
+        return FAR_BASE if a >> _U(32) != _U(0) else _way_of_place(a + imm, SIZES[op - Op.LB])
+    if op == Op.ADDI or op == Op.ADD:
+        return _I((a ^ c) >> _U(32) != _U(0) or b >> _U(32) != _U(0))
+    return _I(b >> _U(4) & _U(3))
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _way_of_place(address, size):
     """Return the way of an access with a base below 2^32."""
     return _I((address & (size - _U(1))) != _U(0)) + _I((address & _U(7)) + size > _U(8))
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def way_of_sum(a, b, c):
-    """Return the way of add and addi."""
-    return _I((a ^ c) >> _U(32) != _U(0) or b >> _U(32) != _U(0))
-
-
-@njit(nogil=True, cache=True, forceinline=True)
-def way_of_shift(b):
-    """Return the way of a shift by a register; also of word shifts, for which two ways are one."""
-    return _I(b >> _U(4) & _U(3))
-
-
-@njit(nogil=True, cache=True, forceinline=True)
 def way_of_call(a):
     """Return the way of a host call: 0 for the exit, then by the chip."""
-    return 0 if a == _U(EXIT) else WAY_OF[a - _U(FIRST_NUMBER)]
+    return 0 if a == _U(EXIT) else _I(WAY_OF[a - _U(FIRST_NUMBER)])

@@ -76,7 +76,13 @@ def _compute(op, x, y, target, lanes):
     elif op == _RIGHT:
         for i in range(lanes):
             simd.store_word(target, i, simd.load_word(x, i) >> simd.load_word(y, i))
-    elif op == _EQUAL:
+    else:
+        _compare(op, x, y, target, lanes)
+
+
+@njit(nogil=True, cache=True)
+def _compare(op, x, y, target, lanes):
+    if op == _EQUAL:
         for i in range(lanes):
             simd.store_word(target, i, _1 if simd.load_word(x, i) == simd.load_word(y, i) else _0)
     elif op == _LESS:

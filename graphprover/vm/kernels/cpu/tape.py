@@ -8,8 +8,18 @@ import numpy as np
 from graphprover.device import Device
 from graphprover.runtime.numba_cache import njit
 from graphprover.vm.accelerators.host_call import MOST_FURTHER, SLOT_FURTHER
-from graphprover.vm.accelerators.registry import ACCESS_OF, FIRST_NUMBER, FURTHER_OF, WAY_OF, WORDS_OF
-from graphprover.vm.executor.operations import SIZES, computed, decoded, loaded, placed, stored, stored_behind, taken
+from graphprover.vm.accelerators.registry import ACCESS_OF, FIRST_NUMBER, FURTHER_OF, WORDS_OF
+from graphprover.vm.executor.operations import (
+    SIZES,
+    computed,
+    decoded,
+    loaded,
+    placed,
+    stored,
+    stored_behind,
+    taken,
+    target,
+)
 from graphprover.vm.executor.record import INTERVAL, NO_REGISTER, REGISTERS
 from graphprover.vm.kernels import tape as columns
 from graphprover.vm.kernels.tape import FURTHER, UNPROVED, UNREACHED, WORD, Cycles, Tape
@@ -17,7 +27,7 @@ from graphprover.vm.program.io import EXIT
 from graphprover.vm.program.isa import A1, Op
 from graphprover.vm.tables import clock
 from graphprover.vm.tables.bump import REACH
-from graphprover.vm.traces.ways import FAR_BASE, WAYS, way_of_place, way_of_shift, way_of_sum
+from graphprover.vm.traces.ways import WAYS, way_of, way_of_call
 
 _U = np.uint64
 _I = np.int64
@@ -87,14 +97,106 @@ def _count_registers(late, refused, group, rd, rs1, rs2, t_a, t_b, t_d, now, cyc
         _count_late(late, refused, group, _LATE_D, now + _D, t_d, cycle)
 
 
+@njit(nogil=True, cache=True, forceinline=True)
+def _count(census, own, tape, t, registers, step, op, a, at, accesses, further, cycle, counts):
+    """Access registers in a cycle, and count it and its late accesses if it is in the range."""
+    rd, rs1, rs2 = registers
+    now = _SLOTS * _U(cycle + 1)
+    t_a, t_b, t_d = t[rs1], t[rs2], t[rd]
+    t[rs1] = now + _A
+    t[rs2] = now + _B
+    t[rd] = now + _D
+    t[NO_REGISTER] = _NEVER
+    if not counts:
+        return
+    late, refused, times = census.late, census.refused, tape.time
+    if step == _NO_STEP:
+        refused[UNPROVED] = min(refused[UNPROVED], _U(cycle))
+        return
+    group = step >> _LIMB_BITS
+    own[group] += np.uint32(1)
+    if _I(now + _D - min(t_a, t_b, t_d)) > _I(_FAR):
+        _count_registers(late, refused, group, rd, rs1, rs2, t_a, t_b, t_d, now, cycle)
+    if op == Op.ECALL:
+        for i in range(further):
+            _count_late(late, refused, group, _U(FURTHER + i), now + _FURTHER, t[A1 + i], cycle)
+        for i in range(accesses):
+            then = now + _U(ACCESS_OF[a - _U(FIRST_NUMBER), i, 2])
+            _count_late(late, refused, group, _U(WORD + i), then, times[at + _U(i)], cycle)
+    else:
+        for i in range(accesses):
+            _count_late(late, refused, group, _U(_LATE_M + i), now + _M, times[at + _U(i)], cycle)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _access(t, register, time):
+    """Access a register; return the time of the access before, 0 of a missing one."""
+    before = t[register]
+    t[register] = time
+    t[NO_REGISTER] = _0
+    return before
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _write(written, own, x, t, registers, step, values, at, accesses, further, cycle, first):
+    """Access registers in a cycle, and write it if it is in the range."""
+    rd, rs1, rs2 = registers
+    now = _SLOTS * _U(cycle + 1)
+    t_a = _access(t, rs1, now + _A)
+    t_b = _access(t, rs2, now + _B)
+    t_d = _access(t, rd, now + _D)
+    if cycle < first:
+        return
+    for i in range(further):
+        written.new[at + _U(i)] = x[A1 + i]
+        written.new[at + _U(MOST_FURTHER + i)] = t[A1 + i]
+    if step == _NO_STEP:
+        return
+    group = step >> _LIMB_BITS
+    place = _U(own[group])
+    own[group] += np.uint32(1)
+    own_cycle = _U(cycle - first)
+    written.order[place] = own_cycle
+    row = written.rows[own_cycle]
+    row[_ROW_A], row[_ROW_B], row[_ROW_C], row[_ROW_D] = values
+    row[_ROW_T_A] = t_a
+    row[_ROW_T_B] = t_b
+    row[_ROW_T_D] = t_d
+    row[_ROW_LAST] = step & _ENTRY | (at if accesses else _0) << _LIMB_BITS
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _load_or_store(old, written, at, op, address, b, writes):
+    """Return the loaded value and the number of accesses, and write the new words of a store if that is asked."""
+    size, shift = SIZES[op - Op.LB], _8 * (address & _7)
+    crosses = (address & _7) + size > _8
+    c = _0
+    if op < Op.SB:
+        c = loaded(op, old[at] >> shift | (old[at + _1] << (_64 - shift) if crosses else _0))
+    elif writes and written is not None:
+        written.new[at] = stored(old[at], b, size, shift)
+        if crosses:
+            written.new[at + _1] = stored_behind(old[at + _1], b, size, shift)
+    return c, 1 + int(crosses)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _step(steps, redirects, op, index, way):
+    """Return the step of an instruction that goes a way."""
+    place = _U(WAYS * index)
+    if op == Op.ECALL:
+        place = steps[place]
+    step = steps[place + _U(way)]
+    return step if step == _NO_STEP else step + redirects[step >> _LIMB_BITS]
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def _replay(tape, code_base, start, first, last, steps, redirects, census, written, begin, end):
     """Replay the intervals begin to end. ``census`` and ``written``: one of them is None."""
-    code, old, times = tape.code, tape.old, tape.time
+    code, old = tape.code, tape.old
     x = np.zeros(NO_REGISTER + 1, dtype=np.uint64)
     t = np.zeros(NO_REGISTER + 1, dtype=np.uint64)
     if census is not None:
-        late, refused = census.late, census.refused
         groups = len(census.counts)
         t[NO_REGISTER] = _NEVER
     if written is not None:
@@ -112,115 +214,37 @@ def _replay(tape, code_base, start, first, last, steps, redirects, census, writt
         stop = min(start + (k + 1) * INTERVAL, last)
         for cycle in range(start + k * INTERVAL, stop):
             op, rd, rs1, rs2, imm = decoded(code[_U(index)])
-            a = x[rs1]
-            b = x[rs2]
-            c = _0
-            following = index + 1
-            way = 0
-            accesses = further = 0
+            registers = rd, rs1, rs2
+            a, b, c = x[rs1], x[rs2], _0
+            following, jumps = index + 1, False
+            accesses = further = way = 0
             if op <= Op.BGEU:
                 if rd != _U(NO_REGISTER):
                     c = placed(op, imm, _U(code_base) + _U(4 * index))
-                if op == Op.JALR:
-                    following = _I((((a + imm) & ~_1) - _U(code_base)) >> _U(2))
-                    way = int(a >> _LIMB_BITS != _0)
-                elif op >= Op.JAL:
+                if op >= Op.JAL:
                     jumps = taken(op, a, b)
-                    way = int(not jumps)
                     if jumps:
-                        following = index + _I(imm)
+                        following = target(op, a, imm, index, code_base)
             elif op <= Op.SD:
-                address = a + imm
-                size = SIZES[op - Op.LB]
-                shift = _8 * (address & _7)
-                crosses = (address & _7) + size > _8
-                accesses = 1 + int(crosses)
-                way = way_of_place(address, size)
-                if a >> _LIMB_BITS != _0:
-                    way = FAR_BASE
-                if op < Op.SB:
-                    value = old[at] >> shift
-                    if crosses:
-                        value |= old[at + _1] << (_64 - shift)
-                    c = loaded(op, value)
-                elif cycle >= first and written is not None:
-                    written.new[at] = stored(old[at], b, size, shift)
-                    if crosses:
-                        written.new[at + _1] = stored_behind(old[at + _1], b, size, shift)
+                c, accesses = _load_or_store(old, written, at, op, a + imm, b, cycle >= first)
             elif op == Op.ECALL:
+                way = way_of_call(a)
                 if a != _U(EXIT):
-                    listed = a - _U(FIRST_NUMBER)
-                    accesses = WORDS_OF[listed]
-                    further = FURTHER_OF[listed]
-                    way = WAY_OF[listed]
-                    if cycle >= first and written is not None:
-                        for i in range(further):
-                            written.new[at + _U(i)] = x[A1 + i]
-                            written.new[at + _U(MOST_FURTHER + i)] = t[A1 + i]
+                    accesses = WORDS_OF[a - _U(FIRST_NUMBER)]
+                    further = FURTHER_OF[a - _U(FIRST_NUMBER)]
             elif op != Op.FENCE:
                 c = computed(op, a, b + imm)
-                way = way_of_sum(a, b, c) if op == Op.ADDI or op == Op.ADD else way_of_shift(b)
-            place_of_step = _U(WAYS * index)
-            if op == Op.ECALL:
-                place_of_step = steps[place_of_step]
-            step = steps[place_of_step + _U(way)]
-            if step != _NO_STEP:
-                step += redirects[step >> _LIMB_BITS]
-            now = _SLOTS * _U(cycle + 1)
+            if op != Op.ECALL:
+                way = way_of(op, a, b, c, imm, jumps)
+            step = _step(steps, redirects, op, index, way)
             d = x[rd]
             x[rd] = c
             if census is not None:
-                t_a, t_b, t_d = t[rs1], t[rs2], t[rd]
-                t[rs1] = now + _A
-                t[rs2] = now + _B
-                t[rd] = now + _D
-                t[NO_REGISTER] = _NEVER
-                if cycle >= first:
-                    if step == _NO_STEP:
-                        refused[UNPROVED] = min(refused[UNPROVED], _U(cycle))
-                    else:
-                        group = step >> _LIMB_BITS
-                        own[group] += np.uint32(1)
-                        if _I(now + _D - min(t_a, t_b, t_d)) > _I(_FAR):
-                            _count_registers(late, refused, group, rd, rs1, rs2, t_a, t_b, t_d, now, cycle)
-                        if op == Op.ECALL:
-                            for i in range(further):
-                                column = _U(FURTHER + i)
-                                _count_late(late, refused, group, column, now + _FURTHER, t[A1 + i], cycle)
-                            for i in range(accesses):
-                                then = now + _U(ACCESS_OF[a - _U(FIRST_NUMBER), i, 2])
-                                _count_late(late, refused, group, _U(WORD + i), then, times[at + _U(i)], cycle)
-                        else:
-                            for i in range(accesses):
-                                column = _U(_LATE_M + i)
-                                _count_late(late, refused, group, column, now + _M, times[at + _U(i)], cycle)
+                _count(census, own, tape, t, registers, step, op, a, at, accesses, further, cycle, cycle >= first)
             if written is not None:
-                t_a = t[rs1]
-                t[rs1] = now + _A
-                t[NO_REGISTER] = _0
-                t_b = t[rs2]
-                t[rs2] = now + _B
-                t[NO_REGISTER] = _0
-                t_d = t[rd]
-                t[rd] = now + _D
-                t[NO_REGISTER] = _0
-                if cycle >= first and step != _NO_STEP:
-                    group = step >> _LIMB_BITS
-                    place = _U(own[group])
-                    own[group] += np.uint32(1)
-                    own_cycle = _U(cycle - first)
-                    written.order[place] = own_cycle
-                    row = written.rows[own_cycle]
-                    row[_ROW_A] = a
-                    row[_ROW_B] = b
-                    row[_ROW_C] = c
-                    row[_ROW_D] = d
-                    row[_ROW_T_A] = t_a
-                    row[_ROW_T_B] = t_b
-                    row[_ROW_T_D] = t_d
-                    row[_ROW_LAST] = step & _ENTRY | (at if accesses else _0) << _LIMB_BITS
+                _write(written, own, x, t, registers, step, (a, b, c, d), at, accesses, further, cycle, first)
             for i in range(further):
-                t[A1 + i] = now + _FURTHER
+                t[A1 + i] = _SLOTS * _U(cycle + 1) + _FURTHER
             at += _U(accesses)
             index = following
         if census is not None:
