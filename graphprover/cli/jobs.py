@@ -178,12 +178,13 @@ def _report(options: argparse.Namespace) -> int:
         report = with_fields(client.report(options.id), REPORT_FIELDS)
 
     def describe() -> list[Block]:
-        cycles, speed = report["cycles"], report["cycles_per_second"]
+        cycles, speed, cost = report["cycles"], report["cycles_per_second"], report.get("cost")
         stages = with_fields(report["seconds"], dict.fromkeys(report["seconds"], float | int))
         lines = {
             **({"cycles": f"{cycles:,}"} if cycles is not None else {}),
             **({"speed": f"{speed:,.0f} cycles/s"} if speed else {}),
             "cells": f"{report['cells']:,} committed",
+            **({"cost": f"{cost:,}"} if isinstance(cost, int) else {}),
             "memory": f"{report['peak_bytes'] / 2**20:,.0f} MiB, as planned for the device",
             "worker": printable(report["worker"]) or "the prover process of the service",
         }

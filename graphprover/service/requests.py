@@ -166,6 +166,7 @@ class JobReport(BaseModel):
     cycles_per_second: float | None = Field(description="Of the stages prepare and prove.")
     misaligned_accesses: int | None
     cells: int = Field(description="Committed cells.")
+    cost: int | None = Field(description="Cost number of the run; null if the layout of the proof does not give it.")
     peak_bytes: int = Field(description="Planned memory of the device.")
     base_bytes: int | None = Field(description="Of the proof that was compressed.")
     shards: list[dict[str, float]] = Field(description="Seconds of each shard by stage, if they were made in turn.")

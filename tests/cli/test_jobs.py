@@ -21,6 +21,7 @@ REPORT = {
     "seconds": {"prepare": 1.5, "prove": 0.5},
     "cycles": 1234567,
     "cells": 4321,
+    "cost": 98765,
     "peak_bytes": 5 << 20,
     "worker": None,
 }
@@ -85,6 +86,7 @@ def test_a_job_is_shown_fetched_and_reported(service: Quiet, capsys: pytest.Capt
     assert main(["jobs", "report", id]) == OK
     out = capsys.readouterr().out
     assert "speed   617,284 cycles/s" in out and "prepare    1.500" in out and "memory  5 MiB" in out
+    assert "cost    98,765" in out
     assert main(["jobs", "report", id, "--json"]) == OK
     assert json.loads(capsys.readouterr().out) == REPORT | {"cycles_per_second": 1234567 / 2}
 

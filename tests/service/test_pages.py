@@ -34,6 +34,7 @@ REPORT = {
     "shards": [],
     "peak_bytes": 12_345_678,
     "cells": 4321,
+    "cost": 98765,
     "cycles": 1000,
     "misaligned_accesses": 0,
     "base_bytes": None,
@@ -174,7 +175,7 @@ def test_a_job_is_followed_until_its_end(quiet: Quiet, page: Browser) -> None:
     assert text(page, "#verify pre") == (
         f"graphprover verify {name} fib_iterative.vk --expect-output-hex '6869' --exit-code 7 --security 100"
     )
-    assert "500 cycles/s" in text(page, "#made") and "4,321" in text(page, "#made")
+    assert "500 cycles/s" in text(page, "#made") and "4,321" in text(page, "#made") and "98,765" in text(page, "#made")
     assert "100 provable bits" in text(page, "#proof") and "5 bytes" in text(page, "#proof")
     assert "hi" in text(page, "#claim") and "1.5 s" in text(page, "#stages")
     assert page.run("document.getElementById('actions').childElementCount") == 0

@@ -88,6 +88,7 @@ def test_a_job_is_proved_with_claim_and_report(service: Service) -> None:
     assert claim["label"] == f"fib.elf {HASH}" and claim["parameters"]["num_queries"] > 0 and claim["layers"] == []
     assert set(claim) == set(JobClaim(**claim).model_dump())
     report = service.store.report(row.proof_key)
+    assert report["cost"] == Prover(GUEST).cost(struct.pack("<Q", 300)).value
     assert service.counted == {CYCLES: verdict.claim.cycles, CELLS: report["cells"], BYTES: len(proof)}
     assert report and set(JobReport(**report, cycles_per_second=1.0).model_dump()) == {*report, "cycles_per_second"}
     assert set(report["seconds"]) == {"prepare", "wait", "prove", "verify"} and report["cycles"] == verdict.claim.cycles

@@ -124,6 +124,7 @@ function showProof(job, claim, report) {
   list("made", {
     speed: report.cycles_per_second && `${number(Math.round(report.cycles_per_second))} cycles/s`,
     "committed cells": number(report.cells),
+    cost: report.cost && number(report.cost),
     memory: report.peak_bytes ? `${bytes(report.peak_bytes)}, as planned for the device` : null,
     worker: report.worker ?? "the prover process of the service",
     attempts: report.attempts > 1 ? String(report.attempts) : null,
