@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from graphprover.proving.batch import prove_many
     from graphprover.proving.compress import compress
     from graphprover.proving.delayed import graph
+    from graphprover.proving.plan import plan
     from graphprover.proving.prove import prove
     from graphprover.proving.prover import Prover
     from graphprover.runtime.files import FileError
@@ -56,6 +57,7 @@ __all__ = [
     "graph",
     "load_proof",
     "observed",
+    "plan",
     "prove",
     "prove_many",
     "verify",
@@ -88,6 +90,7 @@ _HOMES = {
     "graph": "proving.delayed",
     "load_proof": "proof.sharded",
     "observed": "telemetry.subscribe",
+    "plan": "proving.plan",
     "prove": "proving.prove",
     "prove_many": "proving.batch",
     "verify": "verifier",

@@ -170,7 +170,8 @@ def test_the_verifier_alone_in_python(proofs: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     missing, claim = done.stdout.splitlines()
-    assert missing.split() == ["Job", "Prover", "Result", "aggregate", "compress", "graph", "prove", "prove_many"]
+    names = ["Job", "Prover", "Result", "aggregate", "compress", "graph", "plan", "prove", "prove_many"]
+    assert missing.split() == names
     assert claim.startswith("0 ") and claim.endswith(" None")
 
 

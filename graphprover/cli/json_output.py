@@ -5,7 +5,7 @@ docs/cli_json.md documents the fields. Bytes are hexadecimal with their length; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from graphprover.graphs.planner.shard_memory import ShardsPlan
     from graphprover.graphs.proof_graph import Keep
     from graphprover.jobs.result import Result
-    from graphprover.prover.smallest import Candidate
     from graphprover.telemetry.model import GuestRun
     from graphprover.telemetry.observation import Observation
 
@@ -122,25 +121,6 @@ def plan(made: Plan, profile: DeviceProfile) -> Facts:
     ]
     peak = made.peak_bytes(profile.threads)
     return {"tasks": tasks, "total": asdict(made.total), **_device(profile), "peak_bytes": peak}
-
-
-def rate(found: Candidate, fits: bool | None, expected: Callable[[float], float] | None) -> Facts:
-    """Return the expected cost of a proof at one rate.
-
-    Args:
-        found: The proof with its cost; ``seconds`` is a lower bound.
-        fits: Whether it fits the memory of the device, or None if unknown.
-        expected: Function from the lower bound to the expected seconds on this host, or None if unknown.
-    """
-    return {
-        "rate": found.rate,
-        "queries": found.prepared.shards[0].layout.parameters.num_queries,
-        "bytes": found.bytes,
-        "seconds": found.seconds,
-        "expected_seconds": expected(found.seconds) if expected else None,
-        "peak_bytes": found.peak_bytes,
-        "fits": fits,
-    }
 
 
 def plan_in_shards(plans: Mapping[Keep, ShardsPlan], profile: DeviceProfile) -> Facts:

@@ -2,7 +2,8 @@
 
 import argparse
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,18 +21,16 @@ from graphprover.cli.program_args import (
 )
 from graphprover.device.choose import CPU
 from graphprover.jobs.options import PLAN
-from graphprover.jobs.programs import Program
-from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import FAST, SMALL
 from graphprover.runtime.errors import OK, UsageError
 from graphprover.runtime.files import check_writable, write
-from graphprover.statement.cells import committed_cells
 
 if TYPE_CHECKING:
-    from graphprover.device.choose import DeviceProfile
     from graphprover.graphs.batches import Holds
+    from graphprover.graphs.planner.plan import Plan
     from graphprover.protocol.layout import Layout
-    from graphprover.prover.smallest import PlannedDevice
+    from graphprover.proving.plan import PlanInShards, ProofPlan
+    from graphprover.statement.cost import Cost
 
 
 def add(command: Command) -> None:
@@ -67,15 +66,12 @@ def run(options: argparse.Namespace) -> int:
     for path in filter(None, (options.svg, options.html)):
         check_writable(path)
     from graphprover.device.choose import profile_of
-    from graphprover.graphs.planner.holding import plan_whole
-    from graphprover.graphs.planner.plan import make_plan
-    from graphprover.graphs.planner.roofline import assumed
-    from graphprover.reports.plan_html import plan_html
-    from graphprover.reports.plan_svg import plan_svg
-    from graphprover.reports.plan_text import held_text, peak_text, plan_rows
+    from graphprover.graphs.planner.plan import Plan
+    from graphprover.proving.plan import plan_of
+    from graphprover.reports.plan_text import rates_rows
 
     with _usage("--device"):
-        profile = profile_of(options.device)
+        profile_of(options.device)
     with _usage("--small"):
         resolve_small(options, options.device)
     program, run = program_and_run(options)
@@ -84,115 +80,63 @@ def run(options: argparse.Namespace) -> int:
         cost.check(options.max_cost)
     _, statement = program_and_statement(options)
     prepared = prepared_for(program, statement, options)
-    by_table, cycles = committed_cells(statement), program.cycles(statement)
-    cells = None if cycles is None else by_table
+    planned = plan_of(
+        program.name,
+        prepared,
+        prepare=partial(prepared_at, program, options=options),
+        level=level_given(options),
+        policy=program.layout_policy,
+        device=options.device,
+        cycles=program.cycles(statement),
+        cost=cost,
+    )
     ran = json_output.run_of(program, run)
-    tail = [] if cycles is None else text_output.cells_report(by_table, cycles)
-    head = text_output.run_report(ran)
-    tail += [] if cost is None else cost_report(cost)
-    costs, shown = _costs(program, prepared, sum(by_table.values()), profile, options)
-    costs |= ran
-    costs["cost"] = None if cost is None else cost_facts(cost)
-    if len(prepared.shards) > 1:
-        return _plan_in_shards(
-            program.name, prepared, {"committed_cells": cells} | costs, head, shown + tail, profile, options
-        )
-    planned = _planned(profile, options.device)
-    whole = plan_whole(prepared.layout, prepared.traces, planned.on, planned.budget(prepared))
-    plan = make_plan(prepared.layout, profile.log_batch_rows, prepared.traces, planned.on.loads, whole.holds)
-    found = {
-        "program": program.name,
-        **json_output.plan(plan, profile),
-        "held": _held(prepared.layout, whole.holds),
-        "committed_cells": cells,
-        **costs,
-    }
-    times = assumed(profile.kind, profile.threads)
+    graph = planned.graph
+    facts, lines = _whole(planned, graph) if isinstance(graph, Plan) else _in_shards(planned, graph)
+    drawn = _draw(planned, prepared, options)
 
     def describe() -> list[text_output.Block]:
-        peak = peak_text(plan, profile.threads)
-        return [
-            *head,
-            text_output.Section(plan_rows(plan)),
-            f"on {profile}",
-            peak,
-            *([held_text(whole.holds)] if whole.holds else []),
-            *shown,
-            *tail,
-        ]
+        shown = [text_output.Section(rates_rows(planned.rates)), *_rates_lines(planned)]
+        tail = [] if planned.cycles is None else text_output.cells_report(planned.committed_cells, planned.cycles)
+        if cost:
+            tail += cost_report(cost)
+        return [*text_output.run_report(ran), *lines, *drawn, *shown, *tail]
 
-    for path, draw in ((options.svg, plan_svg), (options.html, plan_html)):
-        if path:
-            write(path, draw(plan, program.name, times, profile.threads).encode())
-    text_output.say(found, describe, options)
+    text_output.say({"program": program.name, **facts, **_costs(planned), **ran, **_cost(cost)}, describe, options)
     return OK
 
 
-def _costs(
-    program: Program, prepared: Any, cells: int, profile: "DeviceProfile", options: argparse.Namespace
-) -> tuple[json_output.Facts, list[text_output.Block]]:
-    """Return the expected cost of a proof at each rate that reaches the level, and its text."""
-    from graphprover.graphs.planner.costs import hashing
-    from graphprover.graphs.planner.pace import expected_seconds, pace_text
-    from graphprover.prover.prepare import LITTLE, rate_for
-    from graphprover.prover.smallest import candidates
-    from graphprover.reports.plan_text import memory_text, rates_rows, work_text
-
-    level = level_given(options)
-    planned, pace = _planned(profile, options.device), _pace(profile, level.hash)
-    expected = None if pace is None else partial(expected_seconds, pace)
-    policy = program.layout_policy(options.rate)
-
-    def prepare(at: Level) -> Any:
-        # The guest runs once per layout policy.
-        return prepared if program.layout_policy(at.rate) == policy else prepared_at(program, at, options)
-
-    found = candidates(prepare, level, program.layout_policy, planned)
-    rates = [json_output.rate(at, planned.fits(at), expected) for at in found]
-    floor = planned.roofline.modelled(hashing(level.hash, 1 << level.pow_bits)).seconds
-    mean = floor if expected is None else expected(floor)
-    default = (
-        f"default rate: 1/{rate_for(cells)} ({cells:,} committed cells; 1/{SMALL} up to {LITTLE:,}, else 1/{FAST})"
-    )
-    facts: json_output.Facts = {
-        "rates": rates,
+def _costs(planned: "ProofPlan") -> json_output.Facts:
+    """Return the expected cost of a proof at each rate that reaches the level."""
+    work = {"hash": planned.hash, "bits": planned.pow_bits, "mean_seconds": planned.work_seconds}
+    return {
+        "committed_cells": None if planned.cycles is None else planned.committed_cells,
+        "rates": [asdict(found) for found in planned.rates],
         "memory_bytes": planned.memory,
-        "pace": pace,
-        "proof_of_work": {"hash": level.hash, "bits": level.pow_bits, "mean_seconds": mean},
-        "default_rate": rate_for(cells),
+        "pace": planned.pace,
+        "proof_of_work": work,
+        "default_rate": planned.default_rate,
     }
-    shown: list[text_output.Block] = [
-        text_output.Section(rates_rows(rates)),
+
+
+def _cost(cost: "Cost | None") -> json_output.Facts:
+    return {"cost": None if cost is None else cost_facts(cost)}
+
+
+def _rates_lines(planned: "ProofPlan") -> list[text_output.Block]:
+    """Return the lines below the table of rates."""
+    from graphprover.graphs.planner.pace import pace_text
+    from graphprover.prover.prepare import LITTLE
+    from graphprover.reports.plan_text import memory_text, work_text
+
+    cells = sum(planned.committed_cells.values())
+    return [
         *([] if planned.memory is None else [memory_text(planned.memory)]),
-        *([] if pace is None else [pace_text(pace)]),
-        work_text(level.pow_bits, mean),
-        default,
+        *([] if planned.pace is None else [pace_text(planned.pace)]),
+        work_text(planned.pow_bits, planned.work_seconds),
+        f"default rate: 1/{planned.default_rate} "
+        f"({cells:,} committed cells; 1/{SMALL} up to {LITTLE:,}, else 1/{FAST})",
     ]
-    return facts, shown
-
-
-def _planned(profile: "DeviceProfile", name: str) -> "PlannedDevice":
-    """Return the device to plan for; the memory of a GPU that is not in this machine is unknown."""
-    from graphprover.admission.admission import largest
-    from graphprover.device.choose import device_for
-    from graphprover.graphs.planner.plan import On
-    from graphprover.graphs.planner.roofline import assumed
-    from graphprover.prover.smallest import PlannedDevice
-
-    memory = None
-    with suppress(ValueError):
-        memory = largest(device_for(name))
-    on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
-    return PlannedDevice(on, assumed(profile.kind, profile.threads).roofline, memory)
-
-
-def _pace(profile: "DeviceProfile", hash: str) -> float | None:
-    """Return measured / modelled time of this host's CPU, or None for a GPU, whose model omits the host."""
-    if profile.kind != CPU:
-        return None
-    from graphprover.prover.smallest import pace_of
-
-    return pace_of(profile.threads, hash)
 
 
 @contextmanager
@@ -211,45 +155,49 @@ def _held(layout: "Layout", holds: "Holds") -> dict[str, str]:
     return {named(layout, table): hold.name.lower() for table, hold in holds.items()}
 
 
-def _plan_in_shards(
-    name: str,
-    prepared: Any,
-    facts: json_output.Facts,
-    head: list[text_output.Block],
-    tail: list[text_output.Block],
-    profile: "DeviceProfile",
-    options: argparse.Namespace,
-) -> int:
-    from graphprover.graphs.planner.plan import On, make_plan
+def _whole(planned: "ProofPlan", plan: "Plan") -> tuple[json_output.Facts, list[text_output.Block]]:
+    """Return the tasks of a proof in one graph, and their text."""
+    from graphprover.reports.plan_text import held_text, peak_text, plan_rows
+
+    holds = planned.holds
+    facts = {**json_output.plan(plan, planned.device), "held": _held(plan.layout, holds)}
+    lines = [f"on {planned.device}", peak_text(plan, planned.device.threads), *([held_text(holds)] if holds else [])]
+    return facts, [text_output.Section(plan_rows(plan)), *lines]
+
+
+def _in_shards(planned: "ProofPlan", plan: "PlanInShards") -> tuple[json_output.Facts, list[text_output.Block]]:
+    """Return the shards of a proof, and their text."""
+    from graphprover.reports.plan_text import shards_choice_text, shards_peak_text, shards_rows
+
+    plans, chosen = plan.kept, plan.chosen
+    held = [_held(shard.layout, shard.holds) for shard in chosen.shards] if chosen else []
+    facts = {**json_output.plan_in_shards(plans, planned.device), "held": held}
+    lines = [f"on {planned.device}", shards_peak_text(plans), *([shards_choice_text(chosen)] if chosen else [])]
+    return facts, [text_output.Section(shards_rows(plans)), *lines]
+
+
+def _draw(planned: "ProofPlan", prepared: Any, options: argparse.Namespace) -> list[text_output.Block]:
+    """Draw the plan, or that of the largest shard, to the files that the options name; return what was drawn."""
+    if not (options.svg or options.html):
+        return []
+    from graphprover.graphs.planner.plan import Plan, make_plan
     from graphprover.graphs.planner.roofline import assumed
-    from graphprover.graphs.planner.shard_memory import plan_keeping, plan_shards
     from graphprover.graphs.proof_graph import Keep
     from graphprover.reports.plan_html import plan_html
     from graphprover.reports.plan_svg import plan_svg
-    from graphprover.reports.plan_text import shards_choice_text, shards_peak_text, shards_rows
 
-    on = On(profile.log_batch_rows, profile.threads, profile.kind != CPU)
-    plans = {keep: plan_keeping(prepared.shapes, on, keep) for keep in Keep}
-    budget = _planned(profile, options.device).budget(prepared)
-    chosen = None if budget is None else plan_shards(prepared.shapes, on, budget)
-    held = [_held(shard.layout, shard.holds) for shard in chosen.shards] if chosen else []
-    found = {"program": name, **json_output.plan_in_shards(plans, profile), "held": held, **facts}
-
+    profile = planned.device
     times = assumed(profile.kind, profile.threads)
-    seconds = [times.roofline.modelled(shard.cost).seconds for shard in plans[Keep.ALL].shards]
-    largest = max(range(len(seconds)), key=seconds.__getitem__)
-
-    def describe() -> list[text_output.Block]:
-        drawn = [f"drawn: shard {largest}, the largest"] if options.svg or options.html else []
-        rows = text_output.Section(shards_rows(plans))
-        within = [] if chosen is None else [shards_choice_text(chosen)]
-        return [*head, rows, f"on {profile}", shards_peak_text(plans), *within, *drawn, *tail]
-
+    plan, title = planned.graph, planned.name
+    said: list[text_output.Block] = []
+    if not isinstance(plan, Plan):
+        seconds = [times.roofline.modelled(shard.cost).seconds for shard in plan.kept[Keep.ALL].shards]
+        largest = max(range(len(seconds)), key=seconds.__getitem__)
+        layout, traces = prepared.shapes[largest]
+        plan = make_plan(layout, profile.log_batch_rows, traces, profile.kind != CPU)
+        title = f"{title}, shard {largest} of {len(seconds)}, the largest"
+        said = [f"drawn: shard {largest}, the largest"]
     for path, draw in ((options.svg, plan_svg), (options.html, plan_html)):
         if path:
-            layout, traces = prepared.shapes[largest]
-            plan = make_plan(layout, on.log_batch_rows, traces, on.loads)
-            title = f"{name}, shard {largest} of {len(seconds)}, the largest"
             write(path, draw(plan, title, times, profile.threads).encode())
-    text_output.say(found, describe, options)
-    return OK
+    return said

@@ -17,6 +17,8 @@ from graphprover.prover.autoshard import fitting
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.smallest import smallest
 from graphprover.runtime.deadline import check_deadline
+from graphprover.statement.shards import ShardedStatement
+from graphprover.statement.statement import Statement
 from graphprover.vm import kernels
 from graphprover.vm.executor.run_options import RunOptions
 from graphprover.vm.statement.claim import ANY
@@ -52,15 +54,7 @@ def prepared_about(job: "Job", run: Any, by: Device | None) -> Prepared | Prepar
         program.cost_about(run, device=by).check(job.max_cost)
 
     def cut(shards: int, level: Level = prover.level) -> Prepared | PreparedShards:
-        check_deadline()
-        statement = program.statement_about(
-            run,
-            commit_input=job.commit_input,
-            shards=shards,
-            shard_size=prover.shard_size,
-            rate=job.layout_rate(level),
-            device=by,
-        )
+        statement = statement_at(job, run, shards, level, by)
         return ready(statement, job.level_of(statement, level))
 
     shards = 1 if prover.shards is None else prover.shards
@@ -74,6 +68,29 @@ def prepared_about(job: "Job", run: Any, by: Device | None) -> Prepared | Prepar
     if by is None or not program.has_runs or prover.shards is not None or prover.shard_size is not None:
         return cut(shards)
     return fitting(cut, run.cycles, by)
+
+
+def statement_at(
+    job: "Job", run: Any, shards: int, level: Level, by: Device | None = None
+) -> Statement | ShardedStatement:
+    """Return the statement about a recorded run, laid out for a proof at a level.
+
+    Args:
+        job: The job.
+        run: The run with its record.
+        shards: The number of shards, unless the prover has a size of shards.
+        level: The level.
+        by: The device that makes traces.
+    """
+    check_deadline()
+    return job.prover.program.statement_about(
+        run,
+        commit_input=job.commit_input,
+        shards=shards,
+        shard_size=job.prover.shard_size,
+        rate=job.layout_rate(level),
+        device=by,
+    )
 
 
 @contextmanager

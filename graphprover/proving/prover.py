@@ -21,6 +21,7 @@ from graphprover.protocol.parameters import FAST
 from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.proving.delayed import graph_of
 from graphprover.proving.executor import executor_of
+from graphprover.proving.plan import ProofPlan, plan_of_job
 from graphprover.runtime.display.notebook import html, quoted, short
 from graphprover.statement.check import warn
 from graphprover.statement.cost import Cost
@@ -138,6 +139,24 @@ class Prover(Recipe):
         if self.program.elf is None:
             raise ProgramError(f"{self.program.name}: no ELF file, so it has no run with a cost")
         return profile(self.program.elf, data, debug=self.debug, random_seed=random_seed, **limits).cost
+
+    def plan(self, data: bytes | None = None, **options: Unpack[OptionsOfRun]) -> ProofPlan:
+        """Run the program on ``data``, and return what ``graphprover plan`` prints of a proof of the run.
+
+            plan = Prover("examples/guests/sha256.elf").plan(b"an input")
+            print(plan, plan.proof.bytes, plan.proof.expected_seconds)
+
+        The proof is planned in one shard, unless the prover has a number or a size of shards. The plan of a prover that
+        compresses is that of the base.
+
+        Args:
+            data: The input.
+            options: As in `prove`.
+
+        Raises:
+            Exception: every exception of `prove` before the proof.
+        """
+        return plan_of_job(Job(self, data, **of_run(options)), self.device)
 
     def prepare(self, data: bytes | None = None, **options: Unpack[OptionsOfRun]) -> Prepared | PreparedShards:
         """Return the statement about a run on ``data``, with its traces and the shape of its proof.

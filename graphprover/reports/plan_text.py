@@ -1,13 +1,13 @@
 """A plan as text: rows of tables, and figures with units."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from graphprover.graphs.batches import Hold, Holds
 from graphprover.graphs.planner.plan import Plan, Task
 from graphprover.graphs.planner.shard_memory import ShardsPlan
 from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.rounds.transcript import TRANSCRIPT
+from graphprover.proving.plan import RateCost
 
 
 def plan_rows(plan: Plan) -> list[tuple[str, ...]]:
@@ -34,14 +34,14 @@ def held_text(holds: Holds) -> str:
     return f"recomputed for each use, to fit the memory: extensions of {tables}, lookup columns of {lookups or 'none'}"
 
 
-def rates_rows(rates: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def rates_rows(rates: Sequence[RateCost]) -> list[tuple[str, ...]]:
     """Return the column names and a row for each rate: the expected size, time and memory of a proof."""
     rows: list[tuple[str, ...]] = [("rate", "queries", "proof", "least time", "expected", "peak memory")]
     for found in rates:
-        size, peak = bytes_text(found["bytes"]), bytes_text(found["peak_bytes"])
-        least, here = time_text(found["seconds"]), time_text(found["expected_seconds"] or 0.0)
-        mark = " (does not fit)" if found["fits"] is False else ""
-        rows.append((f"1/{found['rate']}", str(found["queries"]), size, least, here, peak + mark))
+        size, peak = bytes_text(found.bytes), bytes_text(found.peak_bytes)
+        least, here = time_text(found.seconds), time_text(found.expected_seconds or 0.0)
+        mark = " (does not fit)" if found.fits is False else ""
+        rows.append((f"1/{found.rate}", str(found.queries), size, least, here, peak + mark))
     return rows
 
 
