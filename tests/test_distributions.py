@@ -25,7 +25,7 @@ DATA = {
     "examples/block/inputs/": "blocks/",
     "examples/guests/conformance/vectors/": "vectors/",
 }  # in graphprover-examples
-BUILD = ("examples/LICENSE", "examples/pyproject.toml")  # build that wheel
+BUILD = ("examples/LICENSE", "examples/pyproject.toml", "kernels/cuda/pyproject.toml")  # build other wheels
 
 
 def files_in(folder: Path) -> set[str]:

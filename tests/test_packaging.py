@@ -15,6 +15,7 @@ from packaging.specifiers import SpecifierSet
 
 import graphprover
 from graphprover.cli.main import main
+from graphprover.kernels.cuda import shipped
 from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.runtime.extras import PROVER, SERVE, install
 
@@ -210,8 +211,16 @@ def test_the_pages_of_the_service_ship() -> None:
     assert Path(graphprover.__file__).with_name("service").joinpath("pages/jobs.html").is_file()
 
 
-def test_the_data_of_the_examples_have_the_same_version() -> None:
-    project = tomllib.loads((ROOT / "examples/pyproject.toml").read_text())["project"]
+def test_compiled_gpu_kernels_are_where_the_package_looks_for_them() -> None:
+    setup = tomllib.loads((ROOT / "kernels/cuda/pyproject.toml").read_text())["tool"]["setuptools"]
+    (package,) = setup["packages"]
+    folder = Path(graphprover.__file__).parents[1].joinpath(*package.split("."))
+    assert folder == shipped.FOLDER and setup["package-dir"] == {package: shipped.FOLDER.name}
+
+
+@pytest.mark.parametrize("folder", ["examples", "kernels/cuda"])
+def test_other_wheels_have_the_same_version(folder: str) -> None:
+    project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
     assert project["version"] == graphprover.__version__
     assert project["dependencies"] == [f"graphprover == {graphprover.__version__}"]
 
