@@ -25,6 +25,7 @@ from graphprover.cli.report_files import save_batch
 from graphprover.graphs.executor_names import GROWING, HERE
 from graphprover.jobs.errors import message_of
 from graphprover.jobs.options import BATCH, of_job, of_prover, options_of
+from graphprover.jobs.programs import title_of
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime.errors import FAILED, OK, UsageError
 from graphprover.runtime.files import (
@@ -199,7 +200,7 @@ class _Progress:
     def begun(self, job: "Job", worker: str) -> None:
         """Record the start of a job, or of another attempt at it."""
         with self._lock:
-            self._running[job] = job.name
+            self._running[job] = title_of(job.prover.name, job.name)
             self._show()
 
     def ended(self, job: "Job", found: Facts) -> None:

@@ -156,11 +156,14 @@ def job(
     again: str | None,
 ) -> Facts:
     """Return the outcome of a job in a batch: its proof file or error, and why an existing proof was replaced."""
-    says = rows = None
+    says = rows = run = None
     if found := result.proof:
         header = found.header
         says = program.says(header)
         rows = sum(1 << log_rows for shard in header.proofs for log_rows in shard.log_heights)
+    if result.made:
+        run = result.made.run
+    proving = result.seconds.get("prepare", 0.0) + result.seconds.get("prove", 0.0)
     return {
         "name": name,
         "outcome": "failed" if error else "kept" if result.kept else "made",
@@ -169,7 +172,9 @@ def job(
         "proof": proof,
         "says": says,
         "rows": rows,
-        "misaligned_accesses": result.made.run.misaligned_accesses if result.made and result.made.run else None,
+        "misaligned_accesses": run.misaligned_accesses if run else None,
+        "cycles_per_second": run.cycles / proving if run and proving else None,
+        "cost": run.cost if run else None,
         "seconds": dict(result.seconds),
         "peak_bytes": result.made.peak_bytes if result.made else None,
         "worker": result.worker or None,

@@ -24,7 +24,8 @@ def save_proof(seen: Observation, options: argparse.Namespace) -> None:
         elif path.suffix == PAGE:
             from graphprover.reports.proof_page import proof_page  # loaded only for pages
 
-            text = proof_page(seen)
+            data = getattr(options, "input", None)
+            text = proof_page(seen, Path(data).name if data else "")
         else:
             text = _json(seen.to_json())
         write(path, text.encode())

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from graphprover.cli.args import has_stdout
 from graphprover.cli.json_output import Facts
+from graphprover.jobs.programs import title_of
 from graphprover.protocol.security import Security
 from graphprover.runtime.display.section import Block, Section, plain
 from graphprover.runtime.files import goes_to_stdout
@@ -138,18 +139,20 @@ def cells_report(cells: Mapping[str, int], cycles: int) -> list[Block]:
 
 def job_line(job: Facts) -> str:
     """Return the line that reports one finished job of a batch."""
+    title = title_of(job["program"], job["name"])
     if job["outcome"] == "failed":
-        return f"{job['name']}: failed: {job['error']}"
+        return f"{title}: failed: {job['error']}"
     file, size = job["proof"]["file"], f"{job['proof']['bytes']:,} bytes"
     if job["outcome"] == "kept":
-        return f"{job['name']}: kept, {size}, {file}"
+        return f"{title}: kept, {size}, {file}"
     cycles = job["says"].get("cycles")
     length = f"{cycles:,} cycles" if isinstance(cycles, int) else f"{job['rows']:,} rows"
     by = [job["worker"]] if job["worker"] else []
     attempts = [f"{job['attempts']} attempts"] if job["attempts"] > 1 else []
-    line = ", ".join([length, f"{sum(job['seconds'].values()):.1f} s", *by, *attempts, size, file])
+    speed = [f"{job['cycles_per_second']:,.0f} cycles/s"] if job["cycles_per_second"] else []
+    line = ", ".join([length, f"{sum(job['seconds'].values()):.1f} s", *speed, *by, *attempts, size, file])
     again = f" (replaced the existing proof: {job['again']})" if job["again"] else ""
-    return f"{job['name']}: {line}{again}"
+    return f"{title}: {line}{again}"
 
 
 def batch_report(total: Facts) -> list[Block]:

@@ -18,7 +18,7 @@ from graphprover.jobs.existing import contents, read_existing, says, to_say, val
 from graphprover.jobs.on_workers import JobOnWorkers, for_workers, guest_run
 from graphprover.jobs.opening import PackedCheck
 from graphprover.jobs.options import MOST_PRIORITY
-from graphprover.jobs.preparing import compiling, prepared_about, record_run
+from graphprover.jobs.preparing import compiling, cost_for, prepared_about, record_run
 from graphprover.jobs.recipe import Recipe
 from graphprover.jobs.returned import check_exit_code
 from graphprover.proof.compressed import AnyProof
@@ -245,7 +245,7 @@ class Job:
             check_prepared(prepared)
         else:
             self.check_room(prepared)
-        ran = guest_run(run) if self.prover.program.has_runs else None
+        ran = guest_run(run, cost_for(self, run, prepared, by)) if self.prover.program.has_runs else None
         return Started(prepared, ran, time.perf_counter() - began)
 
     def run_ahead(self, device: Device, debug: Debug | None) -> Any:

@@ -17,6 +17,7 @@ from graphprover.verifier import Verdict
 from graphprover.verifier.shards import Expected
 from graphprover.vm.executor.execute import Execution
 from graphprover.vm.executor.window import rehearse
+from graphprover.vm.statement.claim import shown
 from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.shared_run import SharedRun
 
@@ -99,6 +100,6 @@ class JobOnWorkers:
         return self.job.prover.compressed(made, prove, memory)
 
 
-def guest_run(run: Execution | None) -> GuestRun | None:
+def guest_run(run: Execution | None, cost: int | None = None) -> GuestRun | None:
     """Return the figures of a guest's run for reports."""
-    return GuestRun(run.cycles, run.misaligned) if run else None
+    return GuestRun(run.cycles, run.misaligned, run.exit_code, shown(run.output), cost) if run else None

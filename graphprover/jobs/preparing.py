@@ -17,8 +17,10 @@ from graphprover.prover.autoshard import fitting
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.smallest import smallest
 from graphprover.runtime.deadline import check_deadline
+from graphprover.statement.cost import cost_of_tables
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
+from graphprover.telemetry.subscribe import observing
 from graphprover.vm import kernels
 from graphprover.vm.executor.run_options import RunOptions
 from graphprover.vm.statement.claim import ANY
@@ -91,6 +93,20 @@ def statement_at(
         rate=job.layout_rate(level),
         device=by,
     )
+
+
+def cost_for(job: "Job", run: Any, prepared: Prepared | PreparedShards, by: Device) -> int | None:
+    """Return the cost number of a guest's run for reports; None if nobody observes a proof that does not give it.
+
+    The proof has the tables that the number is about, unless its options give it others.
+    """
+    prover, program = job.prover, job.prover.program
+    usual = program.layout_policy(job.layout_rate()) == program.layout_policy(None) and prover.small is None
+    if usual and not job.commit_input and isinstance(prepared, Prepared):
+        layout = prepared.layout
+        heights = (1 << log_height for log_height in layout.log_heights)
+        return cost_of_tables(zip(layout.tables, heights, strict=True), run.cycles).value
+    return program.cost_about(run, device=by).value if observing() else None
 
 
 @contextmanager

@@ -302,6 +302,12 @@ def _sources(module: ModuleType) -> Iterator[tuple[str, bytes]]:
             yield inside.as_posix(), path.read_bytes()
 
 
+def title_of(program: str, job: str) -> str:
+    """Return a text that names a job among jobs of several programs: the program's file, and the job's own name."""
+    file = Path(program).name
+    return job if Path(file).stem in job else f"{file} {job}"
+
+
 def is_packaged(name: str) -> bool:
     """Return whether this names a packaged example, perhaps with the slash of the shell's completion."""
     return name.rstrip("/") in packaged_names()

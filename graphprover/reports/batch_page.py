@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from graphprover.jobs.programs import title_of
 from graphprover.reports import charts
 from graphprover.reports.conclusion import MODELLED, Finding, processor_text, ratio_text, slowest
 from graphprover.reports.page_parts import (
@@ -46,7 +47,9 @@ def batch_page(title: str, jobs: Sequence[Job], figures: Mapping[str, Any], obse
     Raises:
         FileError: Without bokeh.
     """
-    observation = [proof for one in observation for proof in one.proofs]
+    named = [one.named(title_of(one.label.split(" ")[0], one.name)) for one in observation]
+    observation = [proof for one in named for proof in one.proofs]
+    jobs = [{**job, "name": title_of(job["program"], job["name"])} for job in jobs]
     parts = [f"<h1>{escape(short(title))}</h1>", f'<p class="said">{escape(_sentence(jobs, observation))}</p>']
     parts.append(findings_html([*_findings(jobs, observation), *_figures(figures)]))
     failed = [job for job in jobs if job["outcome"] == "failed"]
@@ -56,7 +59,7 @@ def batch_page(title: str, jobs: Sequence[Job], figures: Mapping[str, Any], obse
         parts.append(f"<h2>Failures</h2>{table(('job', *columns[1:]), rows, MOST)}")
     if observation:
         parts.append(_drawn(observation))
-    parts.append(f"<h2>Jobs</h2>{_jobs(jobs, {one.name: one for one in observation})}")
+    parts.append(f"<h2>Jobs</h2>{_jobs(jobs, named)}")
     return page(f"Report of {title}", "\n".join(parts), STYLE)
 
 
@@ -75,7 +78,7 @@ def _drawn(observation: Sequence[Observation]) -> str:
 <figure>{drawn["workers"]}</figure>
 <h2>Rounds of {"the slowest " if len(slow) < len(observation) else ""}jobs</h2>
 {rounds_legend({group for one in slow for group in groups(one)})}
-<p>Seconds in which a task of the round ran.</p>
+<p>Seconds in which a task of the round ran, the longest sum first.</p>
 <figure>{drawn["rounds"]}</figure>
 <h2>Rounds of all jobs</h2>
 {_rounds(observation)}
@@ -90,11 +93,12 @@ def _of_rounds(observation: Observation) -> float:
 def _sentence(jobs: Sequence[Job], observation: Sequence[Observation]) -> str:
     by_name = {one.name: one for one in _findings(jobs, observation)}
     first = by_name["jobs"]
+    counted = f"{first.figure} job{'s' * (len(jobs) != 1)}: {first.beside}."
     if not observation:
-        return f"{first.figure} jobs: {first.beside}."
+        return counted
     slow, worst, busy = (by_name[name] for name in ("slowest job", "slowest round", "workers busy"))
     return (
-        f"{first.figure} jobs: {first.beside}. The slowest is {slow.figure}: {slow.beside}. The slowest round of "
+        f"{counted} The slowest is {slow.figure}: {slow.beside}. The slowest round of "
         f"all is {worst.figure}: {worst.beside}. Workers were busy for {busy.figure} of the time."
     )
 
@@ -108,7 +112,8 @@ def _findings(jobs: Sequence[Job], observation: Sequence[Observation]) -> list[F
     if not observation:
         return [*found, repeated]
     slow = max(observation, key=lambda one: one.end)
-    found.append(Finding("slowest job", short(slow.name), f"{time_text(slow.end)}{_mostly(slow)}"))
+    mostly = f", mostly {part}" if (part := _longest_part(slow)) else ""
+    found.append(Finding("slowest job", short(slow.name), f"{time_text(slow.end)}{mostly}"))
     sums = _sums(observation)
     if sums:
         name = max(sums, key=lambda of: sums[of][0])
@@ -131,14 +136,14 @@ def _findings(jobs: Sequence[Job], observation: Sequence[Observation]) -> list[F
     return [*found, Finding("security", f"{bits:.1f} bits", "of the weakest proof"), repeated]
 
 
-def _mostly(observation: Observation) -> str:
+def _longest_part(observation: Observation) -> str:
     """Return the part of a job that took most: its longest stage, or the longest round if that stage is the proof."""
     seconds = {stage.name: observation.seconds(stage.name) for stage in observation.stages}
     longest = max(seconds, key=lambda name: seconds[name], default=PROVE)
     if longest != PROVE:
-        return f", mostly {LONGEST.get(longest, longest)}"
+        return LONGEST.get(longest, longest)
     worst = slowest(observation)
-    return f", mostly {worst.round}" if worst else ""
+    return worst.round if worst else ""
 
 
 def _figures(figures: Mapping[str, Any]) -> list[Finding]:
@@ -241,34 +246,43 @@ def _rounds(observation: Sequence[Observation]) -> str:
     for name, (seconds, floor, tasks) in sorted(_sums(observation).items(), key=lambda item: -item[1][0]):
         shown = seconds_cell(seconds, proving)
         ratio = ratio_cell(seconds / floor if floor else None)
-        rows.append([label(name), shown, floor_cell(floor), ratio, _count(tasks)])
+        rows.append([label(name), shown, floor_cell(floor), ratio, _number(tasks)])
     said = f"<p>Sums over jobs; {MODELLED} marks what is modelled.</p>"
     return said + table(("round", "seconds", "floor", "times floor", "tasks"), rows)
 
 
-def _count(number: int) -> TableCell:
-    return TableCell(f"{number:,}", number)
+def _number(value: float | None) -> TableCell:
+    """Return a cell with a whole number; empty for None."""
+    return TableCell("", 0) if value is None else TableCell(f"{value:,.0f}", value)
 
 
-def _jobs(jobs: Sequence[Job], found: Mapping[str, Observation]) -> str:
-    """Return the table of all jobs; unknown values of existing or failed jobs are empty."""
-    longest = max((one.end for one in found.values()), default=0.0) or 1.0
+def _jobs(jobs: Sequence[Job], found: Sequence[Observation]) -> str:
+    """Return the table of all jobs; unknown values of existing or failed jobs are empty.
+
+    Jobs of one name have their observations in the order of both.
+    """
+    longest = max((one.end for one in found), default=0.0) or 1.0
+    by_name: dict[str, list[Observation]] = {}
+    for one in found:
+        by_name.setdefault(one.name, []).append(one)
     rows = []
     for job in jobs:
-        observation, proof = found.get(job["name"]), job["proof"]
+        same = by_name.get(job["name"])
+        observation, proof = same.pop(0) if same and job["outcome"] == "made" else None, job["proof"]
         size = proof["bytes"] if proof else 0
-        cells = [label(job["name"]), label(job["outcome"]), label(job["worker"] or ""), _count(job["attempts"])]
+        cells = [label(job["name"]), label(job["outcome"]), label(job["worker"] or ""), _number(job["attempts"])]
         if observation:
-            worst, graph = slowest(observation), observation.seconds("prove")
-            floor = sum(one.floor for one in observation.rounds)
+            graph, floor = observation.seconds("prove"), sum(one.floor for one in observation.rounds)
             cells += [
                 TableCell(time_text(observation.end), observation.end, part=observation.end / longest),
+                label(_longest_part(observation)),
                 TableCell(time_text(graph), graph),
+                ratio_cell(graph / floor if floor else None),
+                TableCell(bytes_text(observation.memory.peak), observation.memory.peak),
             ]
-            cells += [ratio_cell(graph / floor if floor else None), label(worst.round if worst else "")]
-            cells.append(TableCell(bytes_text(observation.memory.peak), observation.memory.peak))
         else:
-            cells += [TableCell("", 0), TableCell("", 0), ratio_cell(None), label(""), TableCell("", 0)]
+            cells += [TableCell("", 0), label(""), TableCell("", 0), ratio_cell(None), TableCell("", 0)]
+        cells += [_number(job["cycles_per_second"]), _number(job["cost"])]
         rows.append([*cells, TableCell(bytes_text(size) if size else "", size)])
     heads = (
         "job",
@@ -276,10 +290,12 @@ def _jobs(jobs: Sequence[Job], found: Mapping[str, Observation]) -> str:
         "worker",
         "attempts",
         "seconds",
+        "mostly",
         "graph",
         "times floor",
-        "slowest round",
         "peak memory",
+        "cycles/s",
+        "cost",
         "proof",
     )
     return table(heads, rows, MOST)

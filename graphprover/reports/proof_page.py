@@ -1,7 +1,9 @@
 """The page of one proof: conclusions, then times, rounds, tables, memory, security and size."""
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from html import escape
+from pathlib import Path
 
 from graphprover.reports import charts
 from graphprover.reports.conclusion import MODELLED, findings, processor_text, ratio_text, sentence
@@ -50,10 +52,14 @@ PARTS = {
 }
 
 
-def proof_page(observation: Observation) -> str:
+def proof_page(observation: Observation, data: str = "") -> str:
     """Return the HTML page of a proof, which needs no network.
 
     The page of a compressed proof has its tree, and parts about the base and the layers on the critical path.
+
+    Args:
+        observation: The observation of the proof.
+        data: The name of the input, if there is one.
 
     Raises:
         FileError: bokeh is not installed.
@@ -68,8 +74,10 @@ def proof_page(observation: Observation) -> str:
         plots["tree"] = tree_line(observation)
     script, drawn = charts.embedded(plots)
     parts = [tree_html(observation, drawn["tree"])] if observation.tree else []
-    parts += [_proof(one, drawn[f"times {number}"], drawn[f"memory {number}"]) for number, one in enumerate(proofs)]
-    return page(f"Report of {_named(observation)}", "\n".join([*parts, script]), STYLE)
+    for number, one in enumerate(proofs):
+        title = _titled(one, "" if one.layer else data)
+        parts.append(_proof(one, title, drawn[f"times {number}"], drawn[f"memory {number}"]))
+    return page(f"Report of {_titled(observation, data)}", "\n".join([*parts, script]), STYLE)
 
 
 def _on_path(observation: Observation) -> Sequence[Observation]:
@@ -83,9 +91,10 @@ def _on_path(observation: Observation) -> Sequence[Observation]:
     return [*([observation] if observation.layer == 0 else []), *on_path]
 
 
-def _proof(observation: Observation, times: str, memory: str) -> str:
+def _proof(observation: Observation, title: str, times: str, memory: str) -> str:
     """Return the part of the page about one proof; ``times`` and ``memory``: the HTML of its charts."""
-    return f"""<h1>{escape(short(_named(observation)))}</h1>
+    return f"""<h1>{escape(short(title))}</h1>
+<p>{escape(_statement(observation))}</p>
 <p>{escape(_where(observation))}</p>
 <p class="said">{escape(sentence(observation))}</p>
 {findings_html(findings(observation))}
@@ -128,8 +137,23 @@ def facts(rows: Iterable[tuple[str, object]]) -> str:
     return table((), [(label(text), label(str(value))) for text, value in rows])
 
 
-def _named(observation: Observation) -> str:
-    return observation.name or "a proof"
+def _titled(observation: Observation, data: str) -> str:
+    """Return the name of a proof, a program's without its folder, with the name of its input if there is one."""
+    name, (program, _, _) = Path(observation.name).name, observation.label.partition(" ")
+    own = name if program and name.startswith(program) else observation.name or "a proof"
+    return f"{own} on {data}" if data else own
+
+
+def _statement(observation: Observation) -> str:
+    """Return the program, the result of the run and the parameters of a proof, and its date."""
+    run, own, (_, _, program) = observation.run, observation.parameters, observation.label.partition(" ")
+    facts = [f"program {program}"] if program and not observation.layer else []
+    if run:
+        facts += [f"exit code {run.exit_code}", f"output {run.output}"]
+        facts += [] if run.cost is None else [f"cost {run.cost:,}"]
+    facts += [f"rate 1/{1 << own.log_blowup}", own.hash]
+    began = datetime.fromtimestamp(observation.began, UTC)
+    return f"{began:%Y-%m-%d %H:%M} UTC: {'; '.join(facts)}."
 
 
 def _where(observation: Observation) -> str:

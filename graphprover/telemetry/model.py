@@ -31,6 +31,9 @@ class GuestRun:
 
     cycles: int
     misaligned_accesses: int  # loads and stores at addresses that are not multiples of their size
+    exit_code: int = 0
+    output: str = ""  # as text for people, its first bytes
+    cost: int | None = None  # the cost number; None if the prover does not know it
 
 
 @dataclass(frozen=True)

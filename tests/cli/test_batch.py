@@ -19,7 +19,7 @@ import psutil
 import pytest
 from distributed import LocalCluster
 
-from graphprover import Job
+from graphprover import Job, Prover
 from graphprover.cli.main import main
 from graphprover.jobs.made import made
 from graphprover.proof.compressed import CompressedProof
@@ -125,6 +125,8 @@ def test_a_job_that_fails_ends_no_other(capsys: pytest.CaptureFixture[str]) -> N
         "says": None,
         "rows": None,
         "misaligned_accesses": None,
+        "cycles_per_second": None,
+        "cost": None,
         "seconds": 0,
         "peak_bytes": None,
         "worker": None,
@@ -136,6 +138,10 @@ def test_a_job_that_fails_ends_no_other(capsys: pytest.CaptureFixture[str]) -> N
     assert made["proof"] == {"file": "proofs/300.bin", "bytes": os.path.getsize("proofs/300.bin")}
     assert made["says"]["exit_code"] == 0 and made["says"]["cycles"] == 1594 and made["input"] == "300"
     assert {"prepare", "prove", "verify"} <= made["seconds"].keys() and made["peak_bytes"] > 1 << 20
+    assert made["cycles_per_second"] == 1594 / (made["seconds"]["prepare"] + made["seconds"]["prove"])
+    guest = Prover("fib.elf")
+    assert made["cost"] == guest.cost(Path("300").read_bytes()).value and found["3"]["cost"] is None
+    assert "fib.elf 300: 1,594 cycles, " in err and " cycles/s, " in err and "doubling.py 3: 8 rows, " in err
 
 
 def test_a_disk_without_room_fails_a_job_before_its_proof(
@@ -233,7 +239,7 @@ def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
     _, error = running.communicate(timeout=60)
     assert running.returncode == (128 + number if ending else -number)
     lines = error.splitlines()
-    assert [line.split(":")[0] for line in lines[:2]] == ["1/3 3", "2/3 4"]
+    assert [line.split(":")[0] for line in lines[:2]] == ["1/3 doubling.py 3", "2/3 doubling.py 4"]
     told = [f"graphprover: {ending}: 2 of 3 proofs are written; --resume continues"] if ending else []
     assert [line for line in lines[2:] if line] == told
     assert sorted(os.listdir("proofs")) == ["3.bin", "4.bin"]

@@ -24,7 +24,7 @@ from graphprover.reports.proof_page import proof_page
 from graphprover.runtime.display.browser import PAPER
 from graphprover.runtime.extras import install
 from graphprover.runtime.files import FileError
-from graphprover.telemetry.model import Stage
+from graphprover.telemetry.model import GuestRun, Stage
 from graphprover.telemetry.observation import Observation
 from tests.chromium import opened, screenshot
 from tests.graphs.test_proof_graph import FEW, example
@@ -37,6 +37,7 @@ def job(name: str, outcome: str = "made", **more: Any) -> dict[str, Any]:
     """As ``facts.job`` says it."""
     proof = None if outcome == "failed" else {"file": "x", "bytes": 4321}
     said = {"name": name, "outcome": outcome, "worker": None, "attempts": 1, "error": None, "proof": proof}
+    said |= {"program": "", "cycles_per_second": None, "cost": None}
     return said | {"seconds": {"prove": 1.5, "verify": 0.5}} | more
 
 
@@ -69,6 +70,17 @@ def test_a_proof_is_shown_with_all_rounds_and_tables() -> None:
         assert f"</i>{name}</li>" in dom
     assert dom.count("bk-Figure") >= 2 and seen.machine.cpu in dom
     assert "launches" not in dom.partition("<script")[0]
+
+
+def test_a_proof_names_its_statement() -> None:
+    """Its input, program, result, cost, parameters and date."""
+    run = GuestRun(1594, 0, 3, "hex 07 (1 byte)", 195_472_730)
+    seen = replace(on_cpu(), name="/some/folder/fib.elf", label="fib.elf abc", began=0.0, run=run)
+    page = proof_page(seen, "data.bin")
+    assert "<h1>fib.elf on data.bin</h1>" in page and "<title>Report of fib.elf on data.bin</title>" in page
+    said = "program abc; exit code 3; output hex 07 (1 byte); cost 195,472,730; rate 1/2; blake3."
+    assert f"<p>1970-01-01 00:00 UTC: {said}</p>" in page
+    assert "<h1>memory</h1>" in proof_page(on_cpu()) and "cost" not in proof_page(on_cpu()).partition("<h2>")[0]
 
 
 def test_a_proof_of_a_gpu_has_a_lane_of_it_and_its_bus() -> None:
@@ -142,6 +154,33 @@ def test_jobs_of_one_name_have_bars_of_their_own() -> None:
     *_, seen = batch()
     page = batch_page("jobs.toml", [job("one")], NONE, [replace(one, name="same") for one in seen])
     assert "same (2)" in page and "same (3)" in page
+
+
+def test_jobs_of_several_programs_have_the_program_in_their_names() -> None:
+    """Two programs on inputs of one name have rows of their own, with cycles/s and cost."""
+    jobs = [job("8", program="/folder/fib.elf", cycles_per_second=4010.2, cost=195), job("8", program="sha.elf")]
+    jobs.append(job("the sha of 9", program="sha.elf"))
+    one, two = (
+        replace(
+            on_cpu().with_stages([Stage("prepare", on_cpu().began - seconds, on_cpu().began)]),
+            name="8",
+            label=f"{program} abc",
+        ).brief()
+        for program, seconds in (("fib.elf", 100.0), ("sha.elf", 200.0))
+    )
+    page = batch_page("jobs.toml", jobs, NONE, [two, one])
+    assert findings_of(page)["slowest job"][0] == "sha.elf 8"
+    lines = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in re.findall(r"<tr>.*?</tr>", page)]
+    rows = {line[0]: line for line in lines if line}
+    assert rows["fib.elf 8"][4].startswith("10") and rows["fib.elf 8"][-3:-1] == ["4,010", "195"]
+    assert rows["sha.elf 8"][4].startswith("20") and rows["sha.elf 8"][-3:-1] == ["", ""]
+    assert "the sha of 9" in rows
+
+
+def test_the_bars_of_jobs_are_the_longest_first() -> None:
+    seen = [replace(slow(on_cpu(), "quotient", 1, seconds), name=name) for name, seconds in (("a", 9.0), ("b", 99.0))]
+    bars = re.findall(r'"factors":\[(.*?)\]', batch_page("jobs.toml", [], NONE, seen))
+    assert '"a","b"' in bars, bars  # from the bottom up
 
 
 def test_a_batch_of_which_nothing_was_seen_has_a_page() -> None:

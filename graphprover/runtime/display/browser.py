@@ -30,7 +30,7 @@ STYLE = (
 body{margin:1.5rem auto;max-width:1900px;padding:0 1rem;font:14px/1.45 system-ui,sans-serif;background:var(--paper);
 color:var(--ink)}
 h1{font-size:1.3rem;margin:0 0 .5rem;overflow-wrap:anywhere}h2{font-size:1.1rem;margin:2rem 0 .4rem}
-p{margin:.3rem 0;max-width:75rem}p,small,.faint{color:var(--faint)}
+p{margin:.3rem 0;max-width:75rem;overflow-wrap:anywhere}p,small,.faint{color:var(--faint)}
 .scroll{overflow:auto;max-height:80vh}figure{margin:0;overflow-x:auto}
 table{border-collapse:separate;border-spacing:0;font-variant-numeric:tabular-nums}
 th,td{padding:.2rem .7rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}
