@@ -2,9 +2,10 @@
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 
 from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
@@ -12,11 +13,10 @@ from graphprover.device.host_processor import available_threads
 from graphprover.jobs.job import Job
 from graphprover.jobs.result import Result
 from graphprover.jobs.upcoming import Jobs
-from graphprover.protocol.errors import VerificationError
 from graphprover.prover.made import Made
 from graphprover.proving.run_ahead import RunsAhead
-from graphprover.telemetry.subscribe import clock
-from graphprover.verifier.pool import Check, Checker, Lost
+from graphprover.telemetry.model import Stage
+from graphprover.verifier.pool import Check, Lost, Pool
 
 # Jobs for which it pays to start a process that verifies. The start takes 0.8 s of processor time beside the first
 # proofs, and each later job ends about 0.03 s earlier.
@@ -34,7 +34,7 @@ LONGEST = 1.0
 def checkers_for(jobs: int) -> int:
     """Return how many processes verify proofs beside others; 0 if that does not pay for this number of jobs.
 
-    Windows passes no pipe to a process by its number, as `Checker` does it.
+    Windows passes no pipe to a process by its number, as `verifier.pool.Checker` does it.
     """
     threads = available_threads()
     if jobs < FEWEST_JOBS or threads == 1 or sys.platform == "win32":
@@ -73,8 +73,8 @@ def prove_pipelined(
             if not job:
                 return
             came += 1
-            if not proved.checkers and job.check_elsewhere:
-                proved.checkers = [stack.enter_context(Checker()) for _ in range(checkers_for(came + len(jobs)))]
+            if not proved.pool.processes and job.check_elsewhere:
+                proved.pool = stack.enter_context(Pool(checkers_for(came + len(jobs))))
             if job.existing is not None:  # it may be the file of a proof that waits
                 yield from proved.ends(0.0)
             later = jobs.take_waiting()
@@ -103,57 +103,25 @@ def _prove(job: Job, later: Job | None, runs: RunsAhead, executor: str, device: 
 
 @dataclass(eq=False)
 class _Waiting:
-    """A job whose proof is not yielded yet."""
+    """A job whose result is not yielded yet."""
 
     job: Job
     found: Made | Exception
     seconds: float  # of its proof; 0 without a new one
     check: Check | None  # by which another process verifies the proof; None if this process does it
-    checker: Checker | None = None  # that verifies the proof now
-    began: float = 0.0  # on the clock, when the proof was sent
-    end: Result | None = None  # once it is verified
+    answer: "Future[Stage] | None" = None  # of a process that verifies the proof
 
-    def send(self, checker: Checker) -> None:
-        """Send the proof to an idle process."""
-        assert isinstance(self.found, Made) and self.check
-        self.checker, self.began = checker, clock()
-        checker.send(self.check, self.found.proof, self.found.preprocessed_caps)
-
-    def receive(self) -> None:
-        """Wait for the answer about the proof; without one this process verifies it."""
-        assert isinstance(self.found, Made) and self.checker
-        checker, self.checker = self.checker, None
-        try:
-            seconds = checker.answer()
-        except Lost:
-            self.verify()
-        except VerificationError as error:
-            self.end = Result(self.job, None, error)
-        else:
-            self.end = Result(self.job, self.found.with_stage("verify", self.began, self.began + seconds))
-
-    def verify(self) -> None:
-        """Verify the proof, if it is a new one, in this process."""
-        if isinstance(self.found, Exception):
-            self.end = Result(self.job, None, self.found)
-            return
-        try:
-            self.end = Result(self.job, self.found if self.found.kept else self.job.check(self.found))
-        except Exception as error:
-            self.end = Result(self.job, None, error)
-
-    def delivered(self) -> Result:
-        """Give the observation of a new proof to its observers, and return the end."""
-        assert self.end
-        made = self.end.made
-        return replace(self.end, made=self.job.delivered(made)) if made and not made.kept else self.end
+    @property
+    def is_open(self) -> bool:
+        """Whether another process verifies the proof, or may do it later."""
+        return self.check is not None and not (self.answer and self.answer.done())
 
 
 @dataclass(eq=False)
 class _Proved:
-    """The jobs whose proofs are not yielded yet, and the processes that verify these proofs."""
+    """The jobs whose results are not yielded yet, and the processes that verify their proofs."""
 
-    checkers: Sequence[Checker] = ()
+    pool: Pool = field(default_factory=lambda: Pool(0))
     waiting: deque[_Waiting] = field(default_factory=deque)  # in the order of the jobs
 
     def add(self, job: Job, found: Made | Exception) -> None:
@@ -165,42 +133,34 @@ class _Proved:
         self.waiting.append(_Waiting(job, found, seconds, check))
 
     def ends(self, most: float) -> Iterator[Result]:
-        """Yield the ends of jobs in their order, until the proofs that still wait took at most ``most`` seconds."""
+        """Yield the results of jobs in their order, until the proofs that still wait took at most ``most`` seconds."""
         while self.waiting:
-            self._exchange()
-            first = self.waiting[0]
-            if not first.end:
-                if self._has_hope(first) and sum(one.seconds for one in self.waiting) <= most:
-                    return
-                if first.checker:
-                    first.receive()
-                else:
-                    self._verify(first)
-            yield self.waiting.popleft().delivered()
+            for one in self.waiting:
+                if one.check and not one.answer and isinstance(one.found, Made):
+                    one.answer = self.pool.start(one.check, one.found.proof, one.found.preprocessed_caps)
+            hope = self.waiting[0].is_open and self.pool.is_alive
+            if hope and sum(one.seconds for one in self.waiting) <= most:
+                return
+            yield self._result(self.waiting.popleft())
 
-    def _exchange(self) -> None:
-        """Receive the answers that are there, and send the first proofs that wait to the idle processes."""
-        for one in self.waiting:
-            if one.checker and one.checker.has_answer():
-                one.receive()
-        busy = [one.checker for one in self.waiting]
-        idle = [checker for checker in self.checkers if checker not in busy]
-        for one in self.waiting:
-            if one.end or one.checker or not one.check:
-                continue
-            for checker in idle:
-                if checker.takes(one.check):
-                    one.send(checker)
-                    idle.remove(checker)
-                    break
+    def _result(self, one: _Waiting) -> Result:
+        """Return the result of a job once its proof is verified, and give its observation to the observers."""
+        if isinstance(one.found, Exception):
+            return Result(one.job, None, one.found)
+        if one.found.kept:
+            return Result(one.job, one.found)
+        try:
+            made = self._verified(one, one.found)
+        except Exception as error:
+            return Result(one.job, None, error)
+        return Result(one.job, one.job.delivered(made))
 
-    def _has_hope(self, one: _Waiting) -> bool:
-        """Return whether another process verifies the proof, or may do it later."""
-        return any(checker.knows(one.check) for checker in self.checkers)
-
-    def _verify(self, one: _Waiting) -> None:
-        """Verify a proof in this process, and count it if this process stands in for a lost one."""
-        lost = [checker for checker in self.checkers if checker.lost]
-        if one.check and lost:
-            lost[0].in_its_place += 1
-        one.verify()
+    def _verified(self, one: _Waiting, made: Made) -> Made:
+        """Return a proof with the time of its verification, by another process or, without an answer, by this one."""
+        if one.answer:
+            with suppress(Lost):
+                stage = one.answer.result()
+                return made.with_stage(stage.name, stage.start, stage.end)
+        if one.check:
+            self.pool.stand_in()
+        return one.job.check(made)

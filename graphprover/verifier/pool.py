@@ -13,9 +13,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Protocol, TypeVar
@@ -26,7 +26,7 @@ from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.proof import BatchProof, Caps
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.subscribe import clock
-from graphprover.verifier.shards import Expected, ShardCheck
+from graphprover.verifier.shards import Expected
 
 FEWEST_SHARDS = 8  # for which the start of a process takes less time than it saves
 SHARDS_EACH = 4  # of a process, at least
@@ -58,34 +58,36 @@ class Checker:
     """A context with a process that verifies one proof at a time, while this process makes another.
 
     The process starts beside the first proofs, and verifies none before it is ready. It gets a program with the first
-    proof of it. A warning reports an early end, and another one at the end the number of proofs that this process has
-    verified in its place.
+    proof of it. A thread writes proofs and waits for answers. A warning reports an early end.
     """
 
     def __init__(self) -> None:
         self._numbers: dict[Check, int] = {}  # of the checks that the process has
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
-        self._thread = ThreadPoolExecutor(1, "proof")  # writes, because a write waits for its reader
-        self._sending: Future[None] | None = None
-        self._ready = False
+        self._thread = ThreadPoolExecutor(1, "proof")
+        self._last: Future[Any] | None = (
+            None  # the start, or the last verification; the process is idle once it is done
+        )
         self.lost = False
-        self.in_its_place = 0  # proofs that this process verified because the other one was lost
 
     def __enter__(self) -> "Checker":
         try:
             self._start()
         except OSError as error:
             self._lose(f"did not start: {error}")
+        else:
+            self._last = self._thread.submit(self._receive)
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._end()
-        if self.in_its_place:
-            _log.warning(
-                "graphprover: this process has verified %d proofs itself, because the process for it had ended",
-                self.in_its_place,
-            )
+        process, self._process = self._process, None
+        if process:
+            process.kill()  # it has nothing to clean up
+            process.wait()
+        self._thread.shutdown()
+        if self._connection:
+            self._connection.close()
 
     def _start(self) -> None:
         ours, theirs = Pipe()
@@ -101,90 +103,100 @@ class Checker:
                 process_group=0,  # so that Ctrl-C in a terminal does not reach it before it ignores the signal
             )
 
-    def knows(self, check: Check | None) -> bool:
-        """Return whether the process can verify a proof by this check, at the latest once it has started."""
-        return self._connection is not None and check is not None
-
-    def takes(self, check: Check | None) -> bool:
-        """Return whether the process can verify a proof by this check now; it must be idle."""
-        if self._connection is None or not self.knows(check):
-            return False
-        if not self._ready:
-            try:
-                self._ready = self._connection.poll() and bool(self._connection.recv())
-            except (EOFError, OSError):
-                self._lose()
-        return self._ready
-
-    def send(self, check: Check, proof: AnyProof, caps: Caps) -> None:
-        """Begin to send a proof; the process must be idle. If it is lost, `answer` raises."""
-        assert self._connection
+    def start(self, check: Check, proof: AnyProof, caps: Caps) -> "Future[Stage] | None":
+        """Begin to verify a proof, as `Pool.start`; None unless the process is ready and idle."""
+        if self.lost or not self._last or not self._last.done():
+            return None
         new = None if check in self._numbers else check
         number = self._numbers.setdefault(check, len(self._numbers))
-        self._sending = self._thread.submit(_write, self._connection, (number, new, caps), proof)
+        self._last = self._thread.submit(self._verify, (number, new, caps), proof)
+        return self._last
 
-    def has_answer(self) -> bool:
-        """Return whether `answer` need not wait, because the proof is verified or the process is lost."""
+    def _verify(self, request: tuple[int, Check | None, Caps], proof: AnyProof) -> Stage:
         assert self._connection
-        try:
-            return self._connection.poll()
-        except OSError:
-            return True
-
-    def answer(self) -> float:
-        """Wait until the sent proof is verified, and return the seconds of the verification.
-
-        Raises:
-            VerificationError: if the proof does not convince.
-            Lost: if the process has ended before.
-        """
-        error, seconds = self._answer()
+        began = clock()
+        with suppress(OSError):  # of a lost process, whose answer is missing
+            self._connection.send(request)
+            self._connection.send_bytes(proof.to_bytes())
+        error, seconds = self._receive()
         if error:
             raise error
-        return seconds
+        return Stage("verify", began, began + seconds)
 
-    def _answer(self) -> tuple[VerificationError | None, float]:
+    def _receive(self) -> Any:
         assert self._connection
         try:
-            found: Any = self._connection.recv()
+            return self._connection.recv()
         except (EOFError, OSError):
             self._lose()
-            self.in_its_place += 1
             raise Lost from None
-        return found
 
     def _lose(self, why: str = "") -> None:
-        """End the rest of the process, and warn that it is lost."""
-        code = self._end(_EXIT_SECONDS)
-        self.lost = True
-        _log.warning(
-            "graphprover: a process that verifies proofs %s; another process verifies them from now on",
-            why or f"has ended with exit code {code}",
-        )
-
-    def _end(self, wait: float = 0.0) -> int | None:
-        """End the process and return its exit code; ``wait``: seconds that it has to end by itself."""
-        connection, process = self._connection, self._process
-        self._connection, self._process, self._ready = None, None, False
-        if process and self._sending and not self._sending.done():
-            process.kill()  # it may never read the rest, for which the thread would wait
-        self._thread.shutdown()
-        if connection:
-            connection.close()
-        if not process:
-            return None
-        try:
-            return process.wait(wait)
-        except subprocess.TimeoutExpired:
-            process.kill()  # it has nothing to clean up
-            return process.wait()
+        """Warn that the process is lost, unless this process has ended it."""
+        self.lost, process = True, self._process
+        if process:
+            try:
+                code = process.wait(_EXIT_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                code = process.wait()
+            why = f"has ended with exit code {code}"
+        if why:
+            _log.warning(
+                "graphprover: a process that verifies proofs %s; another process verifies them from now on", why
+            )
 
 
-def _write(connection: Connection, request: tuple[int, Check | None, Caps], proof: AnyProof) -> None:
-    """Send a proof; a lost process is noticed by the missing answer."""
-    with suppress(OSError):
-        connection.send(request)
-        connection.send_bytes(proof.to_bytes())
+class Pool:
+    """A context with processes that verify proofs beside this one. Threads may share it.
+
+    A warning at the end has the number of proofs that this process has verified in the place of lost processes.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self.processes, self._checkers = processes, [Checker() for _ in range(processes)]
+        self._lock = threading.Lock()
+        self._in_their_place = 0
+
+    def __enter__(self) -> "Pool":
+        for checker in self._checkers:
+            checker.__enter__()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        for checker in self._checkers:
+            checker.__exit__()
+        if self._in_their_place:
+            _log.warning(
+                "graphprover: this process has verified %d proofs itself, because the process for it had ended",
+                self._in_their_place,
+            )
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether a process verifies proofs, or is about to start."""
+        return not all(checker.lost for checker in self._checkers)
+
+    def start(self, check: Check, proof: AnyProof, caps: Caps) -> "Future[Stage] | None":
+        """Begin to verify a proof by an idle process.
+
+        Args:
+            check: The verification.
+            proof: The proof.
+            caps: The maker's commitments to the preprocessed columns.
+
+        Returns:
+            The time of the verification, later; None if no process is ready and idle. The future raises
+            VerificationError if the proof does not convince, and `Lost` if the process has ended before its answer.
+        """
+        with self._lock:
+            started = (checker.start(check, proof, caps) for checker in self._checkers)
+            return next(filter(None, started), None)
+
+    def stand_in(self) -> None:
+        """Count a proof that this process is about to verify, if a process is lost."""
+        with self._lock:
+            self._in_their_place += any(checker.lost for checker in self._checkers)
 
 
 def processes_for(shards: int, cores: int) -> int:
@@ -205,24 +217,20 @@ class ShardChecks:
     """
 
     def __init__(self, processes: int) -> None:
-        """Begin without the processes, which a thread starts."""
-        self._pool = ThreadPoolExecutor(1 + processes, "shards")
-        self._checkers = [Checker() for _ in range(processes)]
-        self._idle: list[Checker] = []
-        self._lock, self._here = threading.Lock(), threading.Lock()
-        self._started = ExitStack()
+        self._threads = ThreadPoolExecutor(1 + processes, "shards")
+        self._pool, self._here = Pool(processes), threading.Lock()
 
     def __enter__(self) -> "ShardChecks":
-        self._pool.submit(self._start)
+        self._pool.__enter__()
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
-        self._started.close()
+        self._threads.shutdown(cancel_futures=True)
+        self._pool.__exit__()
 
     def submit(self, function: Callable[..., R], *arguments: Any) -> "Future[R]":
         """Run a function in a thread, such as one that verifies a shard."""
-        return self._pool.submit(function, *arguments)
+        return self._threads.submit(function, *arguments)
 
     def check(self, expected: Expected, index: int, proof: Proof) -> tuple[BatchProof, Stage]:
         """Verify a shard as `Expected.check`, by an idle process or by this one.
@@ -238,43 +246,18 @@ class ShardChecks:
         Raises:
             VerificationError: If the shard does not hold by itself.
         """
-        task = expected.shard_check(index)
-        with self._taken(task) as checker:
-            if checker:
-                started = clock()
-                batch = expected.opened(index, proof)
-                checker.send(task, proof, None)
-                try:
-                    checker.answer()
-                except VerificationError as error:
-                    raise shard_error(index, error) from None
-                except Lost:
-                    pass
-                else:
-                    return batch, Stage("verify", started, clock())
+        batch = expected.opened(index, proof)
+        if answer := self._pool.start(expected.shard_check(index), proof, None):
+            try:
+                return batch, answer.result()
+            except VerificationError as error:
+                raise shard_error(index, error) from None
+            except Lost:
+                self._pool.stand_in()
         with self._here:
             started = clock()
-            return expected.check(index, proof), Stage("verify", started, clock())
-
-    def _start(self) -> None:
-        for checker in self._checkers:
-            self._started.enter_context(checker)
-            with self._lock:
-                self._idle.append(checker)
-
-    @contextmanager
-    def _taken(self, task: ShardCheck) -> Iterator[Checker | None]:
-        """Yield an idle process, which is idle again afterwards; None if none is ready."""
-        with self._lock:
-            checker = next((one for one in self._idle if one.takes(task)), None)
-            if checker:
-                self._idle.remove(checker)
-        try:
-            yield checker
-        finally:
-            if checker:
-                with self._lock:
-                    self._idle.append(checker)
+            expected.check_decoded(index, batch)
+            return batch, Stage("verify", started, clock())
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ from graphprover.proving.prove import _Statement
 from graphprover.recursion.head.head import _template
 from graphprover.telemetry.observation import Observation
 from graphprover.verifier import expect, verify_header
-from graphprover.verifier.pool import Checker
+from graphprover.verifier.pool import Pool
 from tests.conftest import ROOT
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
@@ -80,11 +80,10 @@ def test_a_prover_compresses(proof: CompressedProof, watched: Watched) -> None:
     # By another process, as beside a batch's other proofs.
     check = prover().check_elsewhere
     assert check is not None
-    with Checker() as checker:
-        while not checker.takes(check):
+    with Pool(1) as pool:
+        while not (answer := pool.start(check, proof, result.preprocessed_caps)):
             time.sleep(0.05)
-        checker.send(check, proof, result.preprocessed_caps)
-        assert checker.answer() > 0
+        assert answer.result().seconds > 0
 
 
 def test_the_layer_is_named(watched: Watched) -> None:

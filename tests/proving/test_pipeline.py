@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from concurrent.futures import wait as wait_for
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,8 +82,8 @@ def forced(monkeypatch: pytest.MonkeyPatch) -> Iterator[Processes]:
 
     def wait(checker: Checker) -> Checker:
         begin(checker)
-        if checker._connection:
-            checker._connection.poll(LIMIT)
+        if checker._last:
+            wait_for([checker._last], LIMIT)
         return checker
 
     monkeypatch.setattr(executor, "pays", lambda device: True)
@@ -224,27 +224,21 @@ def test_a_process_that_ends_is_replaced_by_this_one(
 ) -> None:
     jobs = [guest.job(turns(300 + number)) for number in range(4)]
     expected = in_order(jobs, monkeypatch)
-    send, wait = Checker.send, Checker.takes
+    start = Checker.start
 
     def kill() -> None:
         forced[0].kill()
         forced[0].wait()
 
-    def sending(*arguments: Any) -> None:
-        forced[0].send_signal(signal.SIGSTOP)
-        with suppress(OSError):
-            threading.Timer(0.1, kill).start()
-            send(*arguments)
-
-    def taking(checker: Checker, check: PackedCheck) -> bool:
-        if forced[0].returncode is None:
+    def starting(*arguments: Any) -> Any:
+        if forced[0].returncode is None and when == "before":
             kill()
-        return wait(checker, check)
+        elif forced[0].returncode is None:
+            forced[0].send_signal(signal.SIGSTOP)
+            threading.Timer(0.1, kill).start()
+        return start(*arguments)
 
-    if when == "before":
-        monkeypatch.setattr(Checker, "takes", taking)
-    else:
-        monkeypatch.setattr(Checker, "send", sending)
+    monkeypatch.setattr(Checker, "start", starting)
     found = pipelined(jobs)
     assert [one.proof for one in found] == [one.proof for one in expected]
     assert all("verify" in one.seconds for one in found)
@@ -261,12 +255,11 @@ def test_a_process_that_reads_nothing_blocks_nobody(guest: Prover, forced: Proce
     check = guest.check_elsewhere
     assert check
     with Checker() as checker:
-        assert checker.takes(check)
         forced[0].send_signal(signal.SIGSTOP)
         late = threading.Timer(LIMIT, forced[0].kill)
         late.start()
-        checker.send(check, Large(), None)  # type: ignore[arg-type]
-        assert checker._sending and not checker._sending.done()
+        answer = checker.start(check, Large(), None)  # type: ignore[arg-type]
+        assert answer and not answer.done()
     assert late.is_alive() and forced[0].returncode == -signal.SIGKILL
     late.cancel()
 
@@ -275,31 +268,38 @@ def test_two_processes_verify_in_turns(guest: Prover, forced: Processes, monkeyp
     """One that is lost leaves its proofs to the other, and this process verifies the one that it had."""
     monkeypatch.setattr(pipeline, "available_threads", lambda: 4)
     jobs = [guest.job(turns(300 + number), str(number)) for number in range(12)]
-    expected, checkers, waiting = in_order(jobs, monkeypatch), list[Checker](), list[int]()
-    send, answer, check = Checker.send, Checker.answer, Job.check
+    expected, takers, here = in_order(jobs, monkeypatch), list[Checker](), list[str]()
+    start, receive, check = Checker.start, Checker._receive, Job.check
+    both_busy, lost = threading.Event(), threading.Event()
 
-    def sending(checker: Checker, *given: Any) -> None:
-        checkers.append(checker)
-        send(checker, *given)
-        if len(checkers) == 5:
-            assert checker._process
-            checker._process.kill()
+    def starting(checker: Checker, *given: Any) -> Any:
+        process = checker._process
+        again = bool(takers) and checker is takers[0] and not checker.lost and checker._last and checker._last.done()
+        if again and process:
+            process.send_signal(signal.SIGSTOP)
+        if answer := start(checker, *given):
+            takers.append(checker)
+        if again and process:
+            process.kill()
+            lost.set()
+        if len(set(takers)) == 2:
+            both_busy.set()
+        return answer
 
-    def answering(checker: Checker) -> float:
-        waiting.append(len(checkers))
-        return answer(checker)
+    def receiving(checker: Checker) -> Any:
+        """Hold the first answer until the other process has a proof, and that one's until the first one is lost."""
+        found = receive(checker)
+        assert not takers or (both_busy if checker is takers[0] else lost).wait(LIMIT)
+        return found
 
-    here: list[str] = []
-    monkeypatch.setattr(Checker, "send", sending)
-    monkeypatch.setattr(Checker, "answer", answering)
-    monkeypatch.setattr(Checker, "has_answer", lambda checker: False)  # so that both are busy after each proof
+    monkeypatch.setattr(Checker, "start", starting)
+    monkeypatch.setattr(Checker, "_receive", receiving)
     monkeypatch.setattr(Job, "check", lambda job, made: here.append(job.name) or check(job, made))
     found = pipelined(jobs)
     assert [(one.job, one.proof) for one in found] == [(one.job, one.proof) for one in expected]
-    first, second = checkers[:2]
-    assert first is not second and checkers[2:] == [first, second, first, *[second] * (len(checkers) - 5)]
-    assert waiting[:3] == [2, 3, 4], "a proof is sent before the answer about the one before is awaited"
-    assert here[0] == "4" and len(here) <= 2 and len(forced) == 2
+    first, second = takers[:2]
+    assert first is not second and takers[2:] == [first, *[second] * 9]
+    assert here == ["2"] and len(forced) == 2
 
 
 @pytest.mark.parametrize("broken", ["module", "memory", "check"])
@@ -325,7 +325,7 @@ def test_a_process_that_does_not_start_is_no_error(
 def test_it_verifies_nothing_before_it_is_ready(
     guest: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(Checker, "takes", lambda *_: False)
+    monkeypatch.setattr(Checker, "start", lambda *_: None)
     assert all(one.proof for one in pipelined([guest.job(turns(300)), guest.job(turns(301))]))
     assert len(forced) == 1 and not caplog.records
 
@@ -336,7 +336,7 @@ def test_proofs_wait_for_the_start_of_the_processes(
     """The first proofs wait as long as their seconds together are few; this process verifies one beyond that."""
     jobs = [guest.job(turns(300 + number), str(number)) for number in range(6)]
     expected, starting, here = in_order(jobs, monkeypatch), [True], list[str]()
-    takes, check, prove = Checker.takes, Job.check, Job.prove_started
+    start, check, prove = Checker.start, Job.check, Job.prove_started
 
     def proving(job: Job, *given: Any) -> Any:
         starting[0] = job.name != "5"
@@ -346,7 +346,7 @@ def test_proofs_wait_for_the_start_of_the_processes(
     monkeypatch.setattr(pipeline, "LONGEST", 3.0)
     monkeypatch.setattr(Job, "prove_started", proving)
     monkeypatch.setattr(Job, "check", lambda job, made: here.append(job.name) or check(job, made))
-    monkeypatch.setattr(Checker, "takes", lambda *given: not starting[0] and takes(*given))
+    monkeypatch.setattr(Checker, "start", lambda *given: None if starting[0] else start(*given))
     assert [(one.job, one.proof) for one in pipelined(jobs)] == [(one.job, one.proof) for one in expected]
     assert here == ["0", "1"]
 
@@ -373,16 +373,23 @@ def test_what_ends_the_batch_ends_the_process(
     end: BaseException, guest: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A proof that was made before the GPU was lost is still verified and yielded."""
-    prove, made = Job.prove_started, []
+    prove, receive, made, ends = Job.prove_started, Checker._receive, [], threading.Event()
 
     def proving(*arguments: Any) -> Any:
         if len(made) == 2:
+            ends.set()
             raise end
         made.append(prove(*arguments))
         return made[-1]
 
+    def receiving(checker: Checker) -> Any:
+        """Hold the answers until the end, so that both proofs wait."""
+        found = receive(checker)
+        assert not made or ends.wait(LIMIT)
+        return found
+
     monkeypatch.setattr(Job, "prove_started", proving)
-    monkeypatch.setattr(Checker, "has_answer", lambda checker: False)  # so that both proofs wait
+    monkeypatch.setattr(Checker, "_receive", receiving)
     found = []
     with pytest.raises(type(end)):
         for result in prove_many([guest.job(turns(300)) for _ in range(4)], "sync", "cpu"):
@@ -432,7 +439,7 @@ def test_a_long_proof_is_verified_before_the_next_one(
     guest: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "LONGEST", 0.0)
-    monkeypatch.setattr(Checker, "send", lambda *_: pytest.fail("sent"))
+    monkeypatch.setattr(Checker, "start", lambda *_: pytest.fail("sent"))
     events: list[str] = []
     jobs = [guest.job(turns(300), str(number)) for number in range(3)]
     for result in prove_many(jobs, "sync", "cpu", lambda job, worker: events.append(f"begun {job.name}")):
@@ -528,13 +535,13 @@ from graphprover.proving import executor, pipeline
 
 print("script")
 executor.pays = lambda device: True
-pipeline.FEWEST_JOBS = 1
+pipeline.FEWEST_JOBS, pipeline.LONGEST = 1, 1e9  # however slow the proofs are
 pipeline.available_threads = lambda: 2
-begin, send = pool.Checker.__enter__, pool.Checker.send
+begin, start = pool.Checker.__enter__, pool.Checker.start
 
 def ready(checker):
     begin(checker)
-    assert checker._connection.poll(60)
+    assert checker._last.result(60)
     print(checker._process.pid, flush=True)
     return checker
 
@@ -577,18 +584,16 @@ def test_a_command_that_is_ended_ends_its_process(sent: str, tmp_path: Path, mon
         Path(f"{number}.in").write_bytes(turns(300) + bytes(3 - number))
     Path("jobs.toml").write_text(BATCH)
     waits = """
-def sending(checker, *proof):
-    sent.append(proof)
-    send(checker, *proof)
-
-def answered(checker):
-    if len(sent) == 2:  # so that the first proof has been yielded
+def starting(checker, *proof):
+    if sent:  # the first proof has been yielded
         print("sent", flush=True)
         time.sleep(3600)  # until the signal, however long that takes
-    return checker._connection.poll(60)
+    sent.append(start(checker, *proof))
+    assert sent[0].result(60)
+    return sent[0]
 
 sent = []
-pool.Checker.send, pool.Checker.has_answer = sending, answered
+pool.Checker.start = starting
 sys.exit(main())
 """
     running = run_script(waits, "batch", "jobs.toml", "--device", "cpu")
@@ -614,7 +619,7 @@ def test_a_script_without_a_guard_is_not_run_again() -> None:
 guest = Prover({str(GUESTS / "fib_iterative.elf")!r}, security=20)
 jobs = [guest.job(struct.pack("<Q", 300 + number)) for number in range(3)]
 if "interrupt" in sys.argv:
-    pool.Checker.send = lambda *_: __import__("signal").raise_signal(2)
+    pool.Checker.start = lambda *_: __import__("signal").raise_signal(2)
 print(sum(one.proof is not None for one in prove_many(jobs, "sync", "cpu")))
 """
     plain = run_script(proves)

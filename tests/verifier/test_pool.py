@@ -34,10 +34,10 @@ def expected(proof: ShardedProof) -> Expected:
 
 
 @pytest.fixture
-def checks(expected: Expected) -> Iterator[ShardChecks]:
+def checks() -> Iterator[ShardChecks]:
     """Return the verification with a process that is ready."""
     with ShardChecks(1) as made:
-        until(lambda: any(one.takes(expected.shard_check(0)) for one in made._idle))
+        until(lambda: all(checker._last and checker._last.done() for checker in made._pool._checkers))
         yield made
 
 
@@ -49,7 +49,7 @@ def test_a_process_verifies(
     checks: ShardChecks, expected: Expected, proof: ShardedProof, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = [expected.check(index, own) for index, own in enumerate(proof.proofs)]
-    monkeypatch.setattr(Expected, "check", refuse)
+    monkeypatch.setattr(Expected, "check_decoded", refuse)
     for _ in range(2):
         found = [checks.submit(checks.check, expected, *shard).result() for shard in enumerate(proof.proofs)]
         assert [batch for batch, _ in found] == here
@@ -64,7 +64,7 @@ def test_a_false_shard_is_refused_as_here(
     false = replace(proof.proofs[1], payload=payload[:at] + bytes([payload[at] ^ 1]) + payload[at + 1 :])
     with pytest.raises(VerificationError) as here:
         expected.check(1, false)
-    monkeypatch.setattr(Expected, "check", refuse)
+    monkeypatch.setattr(Expected, "check_decoded", refuse)
     for wrong in (false, replace(false, payload=b"")):
         with pytest.raises(VerificationError, match="shard 1: ") as there:
             checks.check(expected, 1, wrong)
@@ -77,7 +77,7 @@ def test_a_false_shard_is_refused_as_here(
 def test_this_process_verifies_without_the_other_one(
     checks: ShardChecks, expected: Expected, proof: ShardedProof, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (checker,) = checks._idle
+    (checker,) = checks._pool._checkers
     assert checker._process
     os.kill(checker._process.pid, signal.SIGKILL)
     checker._process.wait()
