@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from graphprover.jobs.options import OPTIONS, Option, in_keys
+from graphprover.jobs.machine_options import MACHINE_OPTIONS
+from graphprover.jobs.option import Option
+from graphprover.jobs.options import OPTIONS, in_keys
 
 MARK = "<!-- options -->"
 
@@ -15,8 +17,9 @@ def on_page_markdown(markdown: str, **of_page: Any) -> str:
 def tables() -> str:
     """Return a section with a table for each group of options."""
     parts = []
-    for group in dict.fromkeys(option.group for option in OPTIONS):
-        rows = [_row(option) for option in OPTIONS if option.group == group]
+    options = (*OPTIONS, *MACHINE_OPTIONS)
+    for group in dict.fromkeys(option.group for option in options):
+        rows = [_row(option) for option in options if option.group == group]
         head = "| option | values | default | who takes it | effect |\n|---|---|---|---|---|\n"
         parts.append(f"## {group.capitalize()}\n\n{head}" + "\n".join(rows))
     return "\n\n".join(parts)

@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from graphprover.jobs.machine_options import MACHINE_OPTIONS
 from graphprover.jobs.options import OPTIONS
 from tests.loading import module_at
 from tests.slow import slow_after
@@ -77,8 +78,8 @@ def test_the_build_ends_at_such_a_link(tmp_path: Path, target: str) -> None:
 def test_the_page_of_options_has_the_table() -> None:
     hook = module_at(ROOT / "docs/options.py")
     page = hook.on_page_markdown((ROOT / "docs/options.md").read_text(), page=None, config=None, files=None)
-    assert hook.MARK not in page and page.count("\n## ") == 3
-    for option in OPTIONS:
+    assert hook.MARK not in page and page.count("\n## ") == 4
+    for option in (*OPTIONS, *MACHINE_OPTIONS):
         (row,) = (line for line in page.splitlines() if line.startswith(f"| `{option.name}` |"))
         assert row.count(" | ") == 4 and "|  |" not in row
 

@@ -6,7 +6,7 @@ parses arguments, and ``graphprover.__main__`` handles signals.
 
 Input of the commands:
 
-- args.py: options that several commands share; executor.py: ``--executor``, ``--device`` and memory limits
+- args.py: options that several commands share; executor.py: applies the options of the machine
 - paths.py and files.py: file names; program_args.py: PROGRAM and its input
 - expectations.py: the expectations of ``verify``; batch_file.py, batch_keys.py and patterns.py: the jobs of ``batch``
 

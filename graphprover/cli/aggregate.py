@@ -8,6 +8,7 @@ from graphprover.cli import json_output, text_output
 from graphprover.cli.args import (
     Command,
     add_json,
+    add_machine,
     add_option,
     add_output,
     drawn,
@@ -15,11 +16,12 @@ from graphprover.cli.args import (
     reader,
     refusing,
 )
-from graphprover.cli.executor import add_executor, configured
+from graphprover.cli.executor import configured
 from graphprover.cli.members import headers_of, members_report, statements_of
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, programs_of
 from graphprover.cli.proof_argument import proof_bytes
+from graphprover.jobs.machine_options import AGGREGATE
 from graphprover.jobs.options import BY_NAME, PROOF
 from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
@@ -65,7 +67,7 @@ def add(command: Command) -> None:
         f"`8,64` makes the smallest proofs. Default: {LAYER_RATE}.",
     )
     add_option(level, "pow_bits", default=COMPRESSED_POW_BITS)
-    add_executor(parser)
+    add_machine(parser, AGGREGATE)
     add_json(parser)
 
 

@@ -6,13 +6,15 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
 from graphprover.cli.paths import path_argument
 from graphprover.jobs.errors import line_of
-from graphprover.jobs.options import BY_NAME, EXCLUDED, Values, level_of, options_of
+from graphprover.jobs.machine_options import MACHINE_OPTIONS
+from graphprover.jobs.option import UnreadableText, Values
+from graphprover.jobs.options import BY_NAME, EXCLUDED, OPTIONS, level_of, options_of
 from graphprover.proof.compressed import MAX_MEMBERS
 from graphprover.protocol.errors import RuleError
 from graphprover.protocol.level import Level
@@ -20,7 +22,7 @@ from graphprover.protocol.parameters import FAST
 from graphprover.runtime.errors import DEBUG, UsageError
 from graphprover.runtime.files import STREAM, goes_to_stdout, is_replaced, resolved
 
-FILES, MACHINE = "files and output", "machine"  # groups of options that are not in the table
+FILES = "files and output"  # the group of options that are in no table
 
 PAGE, DATA = ".html", ".json"  # suffixes of report files
 
@@ -28,7 +30,6 @@ READ = ("proof", "subject", "guest", "jobs", "input", "expect_output")  # option
 WRITTEN = ("output", "svg", "html", "summary", "profile", "trace")  # options that name an output file
 
 GUEST_HELP = "guest program: a statically linked ELF file for RV64IM"
-DEVICE_HELP = "auto (default: the first GPU, or the CPU if there is none), cpu, cuda or cuda:NUMBER"
 
 # Return the parser of a command, for its arguments, from its `run`, sentences for its help, and example arguments.
 Command = Callable[[Callable[[argparse.Namespace], int], str, Sequence[str]], argparse.ArgumentParser]
@@ -164,6 +165,14 @@ def add_options(parser: argparse.ArgumentParser, command: str, usual: Mapping[st
             group.add_argument("--fast", dest="rate", action="store_const", const=FAST, help=help)
 
 
+def add_machine(parser: argparse.ArgumentParser, command: str, usual: Mapping[str, str] | None = None) -> None:
+    """Add the options of the machine that a command takes; arguments are as for `add_options`."""
+    for option in MACHINE_OPTIONS:
+        if command in option.where:
+            group = group_of(parser, option.group)
+            add_option(group, option.name, default=option.default or None, usual=(usual or {}).get(option.name))
+
+
 def add_option(
     parser: argparse._ActionsContainer,
     name: str,
@@ -171,7 +180,7 @@ def add_option(
     default: Any = None,
     usual: str | None = None,
 ) -> None:
-    """Add an option of the table.
+    """Add an option of a table.
 
     Args:
         parser: The parser, or a group of it.
@@ -180,7 +189,7 @@ def add_option(
         default: Its value without the option. By default None, so that only given options have one.
         usual: The text about its default, in place of the table's.
     """
-    option = BY_NAME[name]
+    (option,) = (option for option in (*OPTIONS, *MACHINE_OPTIONS) if option.name == name)
     values = option.values
     texts = [help or option.help]
     if option.guests:
@@ -193,7 +202,7 @@ def add_option(
     if values.type is bool:
         taken["action"] = "store_true"
     else:
-        hint = "" if option.bare is None else ": put PROGRAM first"  # its value may be the next argument
+        hint = ": put PROGRAM first" if option.bare is not None and option in OPTIONS else ""  # it may be the value
         taken |= {"type": reader(values, hint), "choices": values.choices or None, "metavar": values.metavar}
     if option.bare is not None:
         taken |= {"nargs": "?", "const": option.bare}
@@ -202,6 +211,8 @@ def add_option(
 
 def _listed(value: Any) -> str:
     """Return a value of an option as on the command line."""
+    if isinstance(value, str):
+        return value
     return ",".join(map(str, value)) if isinstance(value, tuple) else f"{value:g}"
 
 
@@ -209,10 +220,13 @@ def reader(values: Values, hint: str = "") -> Callable[[str], Any]:
     """Return the type of arguments with values of the table; ``hint`` ends its error message."""
 
     def read(text: str) -> Any:
-        with suppress(ValueError):
-            value = values.read(text)
-            if values.fit(value):
+        try:
+            if values.fit(value := values.read(text)):
                 return value
+        except UnreadableText as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        except ValueError:
+            pass
         raise argparse.ArgumentTypeError(f"{text!r} is not {values.typed or values.words}{hint}")
 
     return read
@@ -278,8 +292,3 @@ def add_max_members(parser: argparse.ArgumentParser) -> None:
         help="Aggregated proofs only: refuse one about more than N proofs, before any of them is verified; of a proof "
         f"in shards each shard counts. Default: {MAX_MEMBERS}.",
     )
-
-
-def add_device(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add ``--device``, described by `text`."""
-    group_of(parser, MACHINE).add_argument("--device", default="auto", metavar="NAME", help=text)

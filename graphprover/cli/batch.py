@@ -15,15 +15,16 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from graphprover.cli import json_output, text_output
-from graphprover.cli.args import FILES, Command, add_json, add_report, asks, drawn, group_of, report_files
+from graphprover.cli.args import FILES, Command, add_json, add_machine, add_report, asks, drawn, group_of, report_files
 from graphprover.cli.batch_figures import figures, metered_by
 from graphprover.cli.batch_file import ListedJob, read_batch
-from graphprover.cli.executor import add_executor, configured
+from graphprover.cli.executor import configured
 from graphprover.cli.json_output import OUTCOMES, Facts
 from graphprover.cli.paths import path_argument
 from graphprover.cli.report_files import save_batch
 from graphprover.graphs.executor_names import GROWING, HERE
 from graphprover.jobs.errors import message_of
+from graphprover.jobs.machine_options import BATCH_COMMAND
 from graphprover.jobs.options import BATCH, of_job, of_prover, options_of
 from graphprover.jobs.programs import title_of
 from graphprover.protocol.errors import VerificationError
@@ -100,7 +101,7 @@ def add(command: Command) -> None:
         help="Append a line of JSON to FILE for each finished job, and one for the whole batch at the end.",
     )
     add_json(parser)
-    add_executor(parser)
+    add_machine(parser, BATCH_COMMAND)
 
 
 def _keys(*, guests: bool) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 
 from graphprover.cli.files import control_error, path_error, url_error
 from graphprover.cli.patterns import PatternError, check_pattern
-from graphprover.jobs.options import BATCH, SHOWN, options_of, shown
-from graphprover.jobs.options import wrong_value as wrong_option
+from graphprover.jobs.option import SHOWN, shown
+from graphprover.jobs.option import wrong_value as wrong_option
+from graphprover.jobs.options import BATCH, options_of
 
 MOST_DEEP = 2  # parts ** of a pattern: each multiplies the number of folders to search by their depth
 

@@ -14,11 +14,12 @@ from contextlib import suppress
 from typing import Any
 
 from graphprover.cli import text_output
-from graphprover.cli.args import Command, add_json
-from graphprover.cli.executor import add_workers, configured
+from graphprover.cli.args import Command, add_json, add_machine
+from graphprover.cli.executor import configured
 from graphprover.cli.json_output import Facts
 from graphprover.cluster import ClusterError
 from graphprover.graphs.executor_names import CLUSTERS, CUDA, PROCESSES
+from graphprover.jobs.machine_options import START
 from graphprover.runtime import background
 from graphprover.runtime.background import Background, BackgroundState
 from graphprover.runtime.display.section import Block, Section
@@ -65,11 +66,11 @@ def add(command: Command) -> None:
         metavar="KIND",
         help=f"Workers for the GPUs ({CUDA}) or the cores ({PROCESSES}) of this host. Default: {CUDA} if it has a GPU.",
     )
-    add_workers(
-        start,
+    workers = (
         "of processes 1, with all cores; of cuda one for each core, at most 8 for each GPU (16 with --mps), and only "
-        "as many as memory allows",
+        "as many as memory allows"
     )
+    add_machine(start, START, {"workers": workers})
     add_json(start)
     add_json(action("status", _status, "Show the workers, their jobs and the versions.", "Fails if no cluster runs."))
     add_json(action("stop", _stop, "End the workers and the scheduler.", "Proofs in progress are lost."))

@@ -8,6 +8,7 @@ from graphprover.cli import json_output, text_output
 from graphprover.cli.args import (
     Command,
     add_json,
+    add_machine,
     add_option,
     add_output,
     add_report,
@@ -17,11 +18,12 @@ from graphprover.cli.args import (
     refusing,
     report_files,
 )
-from graphprover.cli.executor import add_executor, configured
+from graphprover.cli.executor import configured
 from graphprover.cli.members import headers_of
 from graphprover.cli.program_args import add_proof, program_of
 from graphprover.cli.proof_argument import proof_bytes
 from graphprover.cli.report_files import save_proof
+from graphprover.jobs.machine_options import COMPRESS
 from graphprover.jobs.options import PROOF
 from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
@@ -59,7 +61,7 @@ def add(command: Command) -> None:
         LAYER_RATE,
     )
     add_option(level, "pow_bits", default=COMPRESSED_POW_BITS)
-    add_executor(parser)
+    add_machine(parser, COMPRESS)
     add_report(parser, "times of the new proof by stage and round, and the peak memory")
     add_json(parser)
 

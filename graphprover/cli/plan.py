@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graphprover.cli import json_output, text_output
-from graphprover.cli.args import DEVICE_HELP, FILES, Command, add_device, add_json, add_options, group_of, level_given
+from graphprover.cli.args import FILES, Command, add_json, add_option, add_options, group_of, level_given
 from graphprover.cli.cost import cost_facts, cost_report
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import (
@@ -20,6 +20,7 @@ from graphprover.cli.program_args import (
     resolve_small,
 )
 from graphprover.device.choose import CPU
+from graphprover.jobs.machine_options import DEVICES, MACHINE
 from graphprover.jobs.options import PLAN
 from graphprover.protocol.parameters import FAST, SMALL
 from graphprover.runtime.errors import OK, UsageError
@@ -44,7 +45,8 @@ def add(command: Command) -> None:
     )
     add_program(parser)
     add_options(parser, PLAN, {"shards": "1"})
-    add_device(parser, f"Device to plan for: {DEVICE_HELP}. The GPU need not exist on this host.")
+    help = f"Device to plan for: {DEVICES}. The GPU need not exist on this host."
+    add_option(group_of(parser, MACHINE), "device", help, "auto")
     files = group_of(parser, FILES)
     files.add_argument(
         "--svg",

@@ -13,6 +13,7 @@ from graphprover.cli import json_output, text_output
 from graphprover.cli.args import (
     Command,
     add_json,
+    add_machine,
     add_options,
     add_output,
     add_report,
@@ -22,7 +23,7 @@ from graphprover.cli.args import (
     refusing,
     report_files,
 )
-from graphprover.cli.executor import add_executor, configured
+from graphprover.cli.executor import configured
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
 from graphprover.jobs.options import PROVE, of_job, of_prover
@@ -62,7 +63,7 @@ def add(command: Command) -> None:
     add_program(parser)
     add_output(parser, "proof.bin")
     add_options(parser, PROVE)
-    add_executor(parser)
+    add_machine(parser, PROVE)
     add_report(parser, "times by stage and round, and the peak memory")
     add_json(parser)
 

@@ -4,9 +4,10 @@ import argparse
 import os
 from pathlib import Path
 
-from graphprover.cli.args import Command, count, positive, reader
-from graphprover.cli.executor import add_executor, picked
+from graphprover.cli.args import Command, add_machine, count, positive, reader
+from graphprover.cli.executor import picked
 from graphprover.cli.paths import path_argument
+from graphprover.jobs.machine_options import SERVE
 from graphprover.jobs.options import BY_NAME
 from graphprover.proving.settings import ProvingSettings
 from graphprover.runtime.errors import OK, UsageError
@@ -57,7 +58,7 @@ def add(command: Command) -> None:
     )
     _add_access(parser)
     _add_limits(parser)
-    add_executor(parser)
+    add_machine(parser, SERVE)
 
 
 def _add_access(parser: argparse.ArgumentParser) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from graphprover.air import AirDescription
-from graphprover.cli.args import DEVICE_HELP, Command, add_device
+from graphprover.cli.args import Command, add_option, group_of
 from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import machine_of
+from graphprover.jobs.machine_options import DEVICES, MACHINE
 from graphprover.protocol.parameters import HASH_NAMES
 from graphprover.runtime.errors import FAILED, OK, UsageError
 from graphprover.vm.statement.shape import MIN_ROWS, rows_for
@@ -35,7 +36,8 @@ def add(command: Command) -> None:
         metavar="GUEST.ELF",
         help="Guest programs; GPU kernels are compiled only for tables that they can use. Default: all tables.",
     )
-    add_device(parser, f"Device to compile for, in addition to the CPU: {DEVICE_HELP}.")
+    help = f"Device to compile for, in addition to the CPU: {DEVICES}."
+    add_option(group_of(parser, MACHINE), "device", help, "auto")
 
 
 def run(options: argparse.Namespace) -> int:

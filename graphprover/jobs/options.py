@@ -5,12 +5,12 @@
 argument of `Prover` or the field of `Job` of its name.
 """
 
-import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, TypedDict
 
+from graphprover.jobs.option import YES, Option, Values, choice, positive, text, whole
 from graphprover.proof.compressed import MOST_LAYERS
 from graphprover.protocol.joint import MOST_SHARDS
 from graphprover.protocol.level import LAYER_RATE, MOST_POW_BITS, RATES_TEXT, Level, default_pow_bits, one_of
@@ -28,79 +28,11 @@ PROOF, RUN, QUEUE = "proof", "run", "queue"  # groups of options
 
 MOST_PRIORITY = 1000  # of a job, and its negative is the least: Dask's priorities also have the weight, in 64 bits
 SMALL_SECONDS = 60.0  # of `--small` without a number
-SHOWN = 60  # characters of a value in a message
 
-_MOST_NUMBER = (1 << 64) - 1
 _FLAG = re.compile(r"`graphprover [^`]*`|--([a-z][a-z-]*)")  # commands stay as they are
 _JOBS = (PROVE, SUBMIT, BATCH, SERVICE)  # all that have a proof made
 _LEVELS = (*_JOBS, PLAN, INSPECT, PROVER)
 _RUNS = (*_JOBS, PLAN, INSPECT, CHECK, EXECUTE, JOB)
-
-
-@dataclass(frozen=True)
-class Values:
-    """The values of an option."""
-
-    type: Any  # in Python and JSON
-    words: str  # a noun phrase for messages and documents
-    fit: Callable[[Any], bool]
-    read: Callable[[str], Any] = int  # of a text on the command line; raises ValueError
-    metavar: str | None = None
-    choices: tuple[Any, ...] = ()  # all values, if they are few
-    typed: str = ""  # the words for a text on the command line, if they are others
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option of a proof. Texts name other options as the command line does: `in_keys` translates them."""
-
-    name: str  # in Python, files and requests; with hyphens on the command line
-    values: Values
-    group: str
-    where: tuple[str, ...]
-    help: str  # sentences
-    default: Any = None  # None: depends on the proof
-    without: str = ""  # the text about the default, if `default` is not enough
-    bare: Any = None  # the value of the option on the command line without a value
-    guests: bool = False  # for guests only
-    excludes: str = ""  # the name of an option that cannot be given beside this one
-
-    @property
-    def flag(self) -> str:
-        """The option on the command line."""
-        return f"--{self.name.replace('_', '-')}"
-
-    @property
-    def usual(self) -> str:
-        """The text about the default; empty for an option that only changes something if it is given."""
-        return self.without or ("" if self.default is None or self.default is False else str(self.default))
-
-
-def _is(types: Any, value: Any) -> bool:
-    """Return whether a value has one of these types; a boolean is no number."""
-    return isinstance(value, types) and not isinstance(value, bool)
-
-
-def _whole(words: str, metavar: str = "N", least: int = 1, most: int = _MOST_NUMBER, base: int = 10) -> Values:
-    return Values(
-        int, words, lambda value: _is(int, value) and least <= value <= most, lambda text: int(text, base), metavar
-    )
-
-
-def _positive(words: str, metavar: str, most: float = math.inf) -> Values:
-    return Values(
-        float, words, lambda value: _is(int | float, value) and 0 < value <= most and value < math.inf, float, metavar
-    )
-
-
-def _one_of(type: Any, choices: Collection[Any]) -> Values:
-    return Values(
-        type, one_of(choices), lambda value: _is(type, value) and value in choices, type, None, tuple(choices)
-    )
-
-
-def _text(words: str, metavar: str) -> Values:
-    return Values(str, words, lambda value: isinstance(value, str) and bool(value), str, metavar)
 
 
 def _is_layers(value: Any) -> bool:
@@ -119,11 +51,10 @@ def _read_layers(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(",")))
 
 
-_RATE = _one_of(int, RATES)
-_CYCLES = _whole("a number of cycles below 2^32", "CYCLES", most=MAX_CYCLES - 1)
-_SECONDS = _positive("a positive number of seconds", "SECONDS")
-_YES = Values(bool, "true or false", lambda value: isinstance(value, bool))
-_SEED = _whole("a number below 2^64", least=0, base=0)
+_RATE = choice(int, RATES)
+_CYCLES = whole("a number of cycles below 2^32", "CYCLES", most=MAX_CYCLES - 1)
+_SECONDS = positive("a positive number of seconds", "SECONDS")
+_SEED = whole("a number below 2^64", least=0, base=0)
 _EXIT_CODE = Values(
     int | str,
     f'a number below 2^64, or "{ANY}"',
@@ -144,7 +75,7 @@ _LAYERS = Values(
 OPTIONS = (
     Option(
         "security",
-        _positive(f"a number of bits, at most {HASH_BITS:.0f}", "BITS", HASH_BITS),
+        positive(f"a number of bits, at most {HASH_BITS:.0f}", "BITS", HASH_BITS),
         PROOF,
         _LEVELS,
         "Provable security in bits.",
@@ -152,7 +83,7 @@ OPTIONS = (
     ),
     Option(
         "proximity",
-        _one_of(str, PROXIMITIES),
+        choice(str, PROXIMITIES),
         PROOF,
         _LEVELS,
         "Soundness analysis. johnson: the better of the Johnson-bound and unique-decoding analyses. unique: unique "
@@ -161,7 +92,7 @@ OPTIONS = (
     ),
     Option(
         "hash",
-        _one_of(str, HASH_NAMES),
+        choice(str, HASH_NAMES),
         PROOF,
         _LEVELS,
         "Hash of Merkle trees, transcript and proof of work.",
@@ -190,7 +121,7 @@ OPTIONS = (
     ),
     Option(
         "pow_bits",
-        _whole(f"a number of bits from 0 to {MOST_POW_BITS}", least=0, most=MOST_POW_BITS),
+        whole(f"a number of bits from 0 to {MOST_POW_BITS}", least=0, most=MOST_POW_BITS),
         PROOF,
         _LEVELS,
         "Proof of work before the queries: 2^N hashes on average; one in twenty takes three times the mean. Each bit "
@@ -220,7 +151,7 @@ OPTIONS = (
     ),
     Option(
         "shards",
-        _whole(f"a number of shards, at most {MOST_SHARDS:,}", most=MOST_SHARDS),
+        whole(f"a number of shards, at most {MOST_SHARDS:,}", most=MOST_SHARDS),
         PROOF,
         (*_JOBS, PLAN, PROVER),
         "Split the proof into N shards. A single device proves them one after another and needs memory for about one; "
@@ -247,7 +178,7 @@ OPTIONS = (
     ),
     Option(
         "commit_input",
-        _YES,
+        YES,
         RUN,
         (*_JOBS, JOB),
         "State the input (at most 64 KiB) in the proof, for `graphprover verify --input`.",
@@ -274,7 +205,7 @@ OPTIONS = (
     ),
     Option(
         "max_memory",
-        _whole("a number of MiB", "MIB"),
+        whole("a number of MiB", "MIB"),
         RUN,
         _RUNS,
         "Fail if pages, output and execution record of the run exceed this many MiB.",
@@ -283,7 +214,7 @@ OPTIONS = (
     ),
     Option(
         "max_cost",
-        _whole("a cost number"),
+        whole("a cost number"),
         RUN,
         (*_JOBS, PLAN, EXECUTE, JOB),
         "Fail, before anything is proved, if the cost number of the run exceeds N. `graphprover execute --cost` prints "
@@ -292,7 +223,7 @@ OPTIONS = (
     ),
     Option(
         "drop_debug",
-        _YES,
+        YES,
         RUN,
         (PROVE, BATCH, JOB),
         "Drop the text that the guest writes to its debug channel, instead of showing it on stderr.",
@@ -301,7 +232,7 @@ OPTIONS = (
     ),
     Option(
         "name",
-        _text("text", "TEXT"),
+        text("text", "TEXT"),
         QUEUE,
         (SUBMIT, SERVICE, JOB),
         "Name of the job for people.",
@@ -309,7 +240,7 @@ OPTIONS = (
     ),
     Option(
         "priority",
-        _whole(f"a whole number from -{MOST_PRIORITY} to {MOST_PRIORITY}", least=-MOST_PRIORITY, most=MOST_PRIORITY),
+        whole(f"a whole number from -{MOST_PRIORITY} to {MOST_PRIORITY}", least=-MOST_PRIORITY, most=MOST_PRIORITY),
         QUEUE,
         (SUBMIT, BATCH, SERVICE, JOB),
         f"From -{MOST_PRIORITY} to {MOST_PRIORITY}: jobs with a higher one are next.",
@@ -324,7 +255,7 @@ OPTIONS = (
     ),
     Option(
         "callback",
-        _text("a URL", "URL"),
+        text("a URL", "URL"),
         QUEUE,
         (SUBMIT, SERVICE),
         "URL that the service sends the job to when it has ended, if it permits that.",
@@ -389,11 +320,6 @@ def level_of(given: Mapping[str, Any]) -> Level:
     return Level(**{field.name: own[field.name] for field in fields(Level) if field.name in own})
 
 
-def wrong_value(option: Option, value: Any) -> str | None:
-    """Return the error message for a value of an option in a file or a request; None for a valid one."""
-    return None if option.values.fit(value) else f"{option.name}: {shown(value)} is not {option.values.words}"
-
-
 def conflict(given: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return an option that does not fit the others, by name, and the error message; None if all fit."""
     for option in OPTIONS:
@@ -414,14 +340,3 @@ def in_keys(text: str) -> str:
 def only_for_guests(given: Iterable[str]) -> list[Option]:
     """Return the options for guests among the options that are given by name."""
     return [option for option in map(BY_NAME.get, given) if option and option.guests]
-
-
-def shown(value: Any) -> str:
-    """Return a short text for a value of a file or a request."""
-    if isinstance(value, str):
-        return repr(value) if len(value) <= SHOWN else f"{value[:SHOWN]!r}..."
-    if isinstance(value, int) and value.bit_length() > 64:
-        return f"a number of {value.bit_length():,} bits"
-    if isinstance(value, dict | list):
-        return "a table" if isinstance(value, dict) else "an array"
-    return str(value)  # also dates and times

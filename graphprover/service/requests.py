@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from sqlalchemy import Row
 
-from graphprover.jobs.options import BY_NAME, QUEUE, SERVICE, Option, conflict, in_keys, options_of, wrong_value
+from graphprover.jobs.option import Option, wrong_value
+from graphprover.jobs.options import BY_NAME, QUEUE, SERVICE, conflict, in_keys, options_of
 from graphprover.protocol.level import LAYER_RATE
 from graphprover.service.config import ServiceLimits
 from graphprover.service.problems import Problem

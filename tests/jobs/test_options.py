@@ -1,10 +1,13 @@
 """The table of options: whoever takes an option has it by its name, with its default."""
 
 from dataclasses import fields
+from inspect import signature
 
 import pytest
 
 from graphprover.jobs.job import Job
+from graphprover.jobs.machine_options import MACHINE_OPTIONS
+from graphprover.jobs.option import wrong_value
 from graphprover.jobs.options import (
     BY_NAME,
     JOB,
@@ -20,10 +23,10 @@ from graphprover.jobs.options import (
     of_prover,
     of_run,
     options_of,
-    wrong_value,
 )
 from graphprover.protocol.level import COMPRESSED_POW_BITS, Level
 from graphprover.proving.prover import Prover
+from graphprover.proving.settings import ProvingSettings
 from graphprover.vm.executor.run_options import Limits
 
 
@@ -48,6 +51,14 @@ def test_a_job_has_the_options_of_the_table() -> None:
     assert of_run({"exit_code": 3, "max_memory": 2 << 20}) == {"exit_code": 3, "limits": {"max_memory": 2 << 20}}
 
 
+def test_the_settings_of_a_process_are_the_options_of_the_machine() -> None:
+    own = {field.name: field.default for field in fields(ProvingSettings)}
+    assert own == {option.name: option.default or None for option in MACHINE_OPTIONS}
+    assert not own.keys() & BY_NAME.keys()
+    for option in MACHINE_OPTIONS:
+        assert (PROVER in option.where) == (option.name in signature(Prover).parameters)
+
+
 def test_flags_become_names_but_not_in_commands() -> None:
     assert in_keys("0 with --commit-input; see `graphprover execute --cost`") == (
         "0 with commit_input; see `graphprover execute --cost`"
@@ -58,9 +69,9 @@ def defaults() -> dict[str, object]:
     return {option.name: option.default for option in OPTIONS if option.default is not None}
 
 
-@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+@pytest.mark.parametrize("option", [*OPTIONS, *MACHINE_OPTIONS], ids=lambda option: option.name)
 def test_a_row_agrees_with_itself(option: object) -> None:
-    row = next(own for own in OPTIONS if own is option)
+    row = next(own for own in (*OPTIONS, *MACHINE_OPTIONS) if own is option)
     values = row.values
     for value in (row.default, row.bare, *values.choices):
         assert value is None or wrong_value(row, value) is None
