@@ -22,7 +22,7 @@ from graphprover.service import orphans, prover_process, server
 from graphprover.service.client import Client, JobFailed, ServiceError
 from graphprover.service.config import ServiceLimits
 from graphprover.service.tokens import add_token
-from tests.service.quiet import config_in
+from tests.service.quiet import config_in, served
 from tests.service.running import LIMIT, ROOT, Service, certificate, free_port, until
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
@@ -270,31 +270,24 @@ def test_callbacks_come_once_and_are_sent_again_after_an_error(tmp_path: Path) -
 
 
 def test_tls(tmp_path: Path) -> None:
-    found, key = certificate(tmp_path)
-    service = Service(tmp_path)
-    files = ("--tls-cert", str(found), "--tls-key", str(key))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "graphprover", "serve", "--port", str(service.port), "--data", "data", *HERE, *files],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stderr=subprocess.DEVNULL,
-    )
-    client = Client(f"https://localhost:{service.port}", ca_file=str(found))
-
-    def answers() -> bool:
-        try:
-            return bool(client._json("GET", "/healthz")["status"] == "ok")
-        except ServiceError as error:
-            assert "refused" in str(error)
-            return False
-
-    until(answers)
-    with pytest.raises(ServiceError, match="certificate verify failed"):
-        Client(f"https://localhost:{service.port}").jobs()
-    process.terminate()
-    assert process.wait(LIMIT) == 143
+    files = certificate(tmp_path)
+    with served(config_in(tmp_path / "data"), 100, *files) as quiet:
+        url = f"https://localhost:{quiet.port}"
+        assert Client(url, ca_file=str(files[0]))._json("GET", "/healthz")["status"] == "ok"
+        with pytest.raises(ServiceError, match="certificate verify failed"):
+            Client(url).jobs()
 
 
+def test_the_command_gives_the_files_of_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[object] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(server, "serve", lambda config, host, port, *files: given.extend(files) or OK)
+    files = certificate(tmp_path)
+    assert main(["serve", "--tls-cert", str(files[0]), "--tls-key", str(files[1])]) == OK
+    assert given == [*files]
+
+
+@pytest.mark.slow
 def test_a_prover_process_that_refuses_its_options_ends_the_service(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "graphprover", "serve", "--port", str(free_port()), "--executor", "threads"]
     done = subprocess.run(
