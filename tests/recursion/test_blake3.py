@@ -151,7 +151,7 @@ def test_other_uses_are_found(name: str) -> None:
         assert check(statement(claims_of(MIXED), calls))
 
 
-@pytest.mark.parametrize("at", range(8))
+@pytest.mark.parametrize("at", slow_after(3, range(8)))
 @pytest.mark.parametrize("what", ["value", "block", "parameters"])
 def test_other_inputs_are_found(at: int, what: str) -> None:
     words = getattr(MIXED[at], what)

@@ -38,6 +38,7 @@ from tests.recursion.trees import (
     statement,
     tree_of,
 )
+from tests.slow import slow_after
 from tests.strict_device import StrictDevice, unwrapped
 
 # Numbers of trees, layers and indices.
@@ -107,7 +108,7 @@ def forged(claims: Opened) -> list[Any]:
     return check(statement(claims, nodes))
 
 
-@pytest.mark.parametrize("number", range(len(QUERIES)))
+@pytest.mark.parametrize("number", slow_after(4, [2, 4, 7, 9, 0, 1, 3, 5, 6, 8, 10, 11]))
 def test_other_leaves_are_found(number: int) -> None:
     """At another index, layer or tree, with other joins, or another digest at the place."""
     claims = opened()

@@ -94,16 +94,16 @@ def test_a_prover_compresses_shards() -> None:
 
 def test_shards_are_members_with_other_proofs() -> None:
     single = PROVER.program.statement_of(base())
-    whole = aggregate([base(), proof(), base()], [single, statement(), single], rates=(LAYERS_AT,), **LEVEL)  # type: ignore[arg-type]
-    assert [len(member.proofs) for member in whole.members] == [1, SHARDS, 1]
-    expected = [PROVER.verify(base()), SHARDED.verify(proof()), PROVER.verify(base())]
-    found = verify_aggregate(whole.to_bytes(), [single, statement(), single], BITS)
+    whole = aggregate([base(), proof()], [single, statement()], rates=(LAYERS_AT,), **LEVEL)  # type: ignore[arg-type]
+    assert [len(member.proofs) for member in whole.members] == [1, SHARDS]
+    expected = [PROVER.verify(base()), SHARDED.verify(proof())]
+    found = verify_aggregate(whole.to_bytes(), [single, statement()], BITS)
     assert [own.claim for own in found] == [own.claim for own in expected]
-    names = ["member 1", "member 2, shard 0", "member 2, shard 1", "member 2, shard 2", "member 3"]
+    names = ["member 1", "member 2, shard 0", "member 2, shard 1", "member 2, shard 2"]
     assert [name_of(own, whole) for own in whole.accepted] == names
     heights = whole.children[2].header.log_heights
     with pytest.raises(VerificationError, match="member 2: shard 1"):
-        verify_aggregate(with_shard(whole, 2, log_heights=(40, *heights[1:])), [single, statement(), single], BITS)
+        verify_aggregate(with_shard(whole, 2, log_heights=(40, *heights[1:])), [single, statement()], BITS)
 
 
 def with_shard(small: CompressedProof, at: int, **changes: object) -> CompressedProof:
