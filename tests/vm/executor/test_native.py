@@ -25,6 +25,7 @@ from graphprover.vm.executor.translate import Block, Code, translated
 from graphprover.vm.program.elf import Image, load_elf
 from graphprover.vm.program.io import OUTPUT_BASE
 from graphprover.vm.program.isa import A1, Instruction, Op
+from tests.slow import slow_after
 from tests.vm.assemble import image, leave, li
 from tests.vm.conftest import all_compiled
 
@@ -64,8 +65,8 @@ def by(translation: Any, monkeypatch: pytest.MonkeyPatch, *arguments: Any, **opt
         return execute(*arguments, **options)
 
 
-@pytest.mark.parametrize("record", [False, True])
 @pytest.mark.parametrize("guest", INPUTS)
+@pytest.mark.parametrize("record", slow_after(1, [True, False]))
 def test_a_run_by_blocks_is_that_of_the_interpreter(guest: str, record: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     program = load_elf((GUESTS / f"{guest}.elf").read_bytes())
     expected = by(native.Translation, monkeypatch, program, INPUTS[guest], record=record)
@@ -328,7 +329,7 @@ def walk():
 threads = [threading.Thread(target=walk) for _ in range(2)]
 for thread in threads:
     thread.start()
-for _ in range(100):
+for _ in range(40):
     native.compile_blocks(program, counts, record=True)
 ended.set()
 """
