@@ -1,5 +1,6 @@
 """A sample of the mutations that tests/mutate_proofs.py does by the million."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from graphprover.protocol import backend
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES
 from tests.mutate_proofs import Case, Made, cases, compressed_cases, key_cases, mutate, sharded_cases
+from tests.slow import slow_after
 
 
 @pytest.fixture(scope="module")
@@ -15,8 +17,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(folder)
 
 
-@pytest.mark.parametrize("hash", HASH_NAMES)
-@pytest.mark.parametrize("count", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("count", "hash"), slow_after(1, [(2_000, DEFAULT_HASH), *product([20_000], HASH_NAMES)]))
 def test_damaged_proofs(count: int, hash: str, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
     found = mutate(count, 1, cases(hash, made))
@@ -38,8 +39,7 @@ def test_damaged_proofs(count: int, hash: str, made: Made, monkeypatch: pytest.M
         assert any(part in reason for reason in found.reasons), part
 
 
-@pytest.mark.parametrize("hash", HASH_NAMES)
-@pytest.mark.parametrize("count", [800, pytest.param(4_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("count", "hash"), slow_after(1, [(800, DEFAULT_HASH), *product([4_000], HASH_NAMES)]))
 def test_damaged_sharded_proofs(count: int, hash: str, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(backend.NUMPY_ONLY, "1")
     found = mutate(count, 1, sharded_cases(hash, made))

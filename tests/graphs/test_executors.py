@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.slow import slow_after
+
 PROCESSES = """
 import multiprocessing
 import sys
@@ -29,7 +31,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(
-    ("how", "executor", "code"), [("fork", "threads", 1), ("fork", "sync", 0), ("spawn", "threads", 0)]
+    ("how", "executor", "code"), slow_after(2, [("fork", "threads", 1), ("fork", "sync", 0), ("spawn", "threads", 0)])
 )
 def test_a_process_forked_after_a_proof_does_not_wait_for_ever(
     how: str, executor: str, code: int, tmp_path: Path

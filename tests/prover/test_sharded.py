@@ -64,7 +64,7 @@ class Counting(CpuDevice):
         return function(*arguments)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), shards=st.sampled_from([2, 3, 5]), max_degree=st.integers(1, 7))
 def test_shards_of_any_statement_verify_and_no_device_changes_a_byte(seed: int, shards: int, max_degree: int) -> None:
     parameters, statement = random_statement(seed, tables=5, max_log_height=4, max_degree=max_degree)

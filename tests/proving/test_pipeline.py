@@ -35,6 +35,7 @@ from graphprover.verifier.pool import Checker
 from graphprover.vm.program.io import DEBUG_PRINT
 from graphprover.vm.program.isa import A0, A1
 from tests.jobs.test_jobs import SQUARES
+from tests.slow import slow_after
 from tests.vm.assemble import CODE, DATA, Segment, X, elf, leave, li, words
 
 ROOT = Path(__file__).parents[2]
@@ -183,7 +184,7 @@ def damaged(monkeypatch: pytest.MonkeyPatch, label: int) -> None:
     monkeypatch.setattr(job_module, "make", wrong)
 
 
-@pytest.mark.parametrize("shards", [1, 2])
+@pytest.mark.parametrize("shards", slow_after(1, [2, 1]))
 def test_a_false_proof_is_an_error_with_all_its_parts(
     shards: int, forced: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -576,7 +577,7 @@ def gone(pid: int) -> bool:
     return gone_now(pid)
 
 
-@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize("sent", slow_after(1, ["SIGKILL", "SIGINT", "SIGTERM"]))
 def test_a_command_that_is_ended_ends_its_process(sent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As Ctrl-C in a terminal: the whole group gets the signal. No traceback is shown."""
     monkeypatch.chdir(tmp_path)
