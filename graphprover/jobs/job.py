@@ -32,7 +32,6 @@ from graphprover.runtime.deadline import check_deadline, within
 from graphprover.runtime.display.notebook import html, quoted, short
 from graphprover.runtime.files import check_room, read_input
 from graphprover.statement.cells import committed_cells
-from graphprover.statement.cost import cost_of_tables
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.model import GuestRun
@@ -288,20 +287,8 @@ class Job:
             result = make(started.prepared, executor, device, progress, verified=False)
             seen = with_stages_before(result.observation).of_run(started.ran) if result.observation else None
             seconds = {"prepare": started.seconds, **result.seconds}
-            cost = self._cost(started)
-            made = replace(result, seconds=seconds, run=started.ran, cost=cost, observation=seen)
+            made = replace(result, seconds=seconds, run=started.ran, observation=seen)
             return self._compressed(made, executor, device, progress) if self.prover.layers else made
-
-    def _cost(self, started: "Started") -> int | None:
-        """Return the cost number of a guest's run if the proof has its layout: one shard, at the usual policy."""
-        prepared, program = started.prepared, self.prover.program
-        is_usual = program.layout_policy(self.layout_rate()) == program.layout_policy(None)
-        if not started.ran or isinstance(prepared, PreparedShards) or not is_usual or self.prover.small:
-            return None
-        if self.commit_input:  # whose table the number leaves out
-            return None
-        heights = (1 << log_rows for log_rows in prepared.layout.log_heights)
-        return cost_of_tables(zip(prepared.layout.tables, heights, strict=True), started.ran.cycles).value
 
     def _compressed(self, made: Made, executor: str, device: Device | str, progress: bool | Tell) -> Made:
         from graphprover.prover.layer_tree import layers_by  # here, because other proofs need no layers

@@ -142,7 +142,7 @@ OPTIONS = (
     ),
     Option(
         "mock",
-        _YES,
+        YES,
         PROOF,
         (PROVE, PROVER),
         "For tests of applications: run the program, check its traces as `graphprover check` does, and write a mock "

@@ -28,7 +28,6 @@ class Made:
     cells: int = 0  # committed cells of all tables; 0 of a proof that existed before
     observation: Observation | None = None  # if `observing`
     run: GuestRun | None = None  # of a guest's job
-    cost: int | None = None  # the cost number of the run, if the proof has its layout
     checksum: bytes = b""  # of a worker's job: `checksum_of` the proof after its verification; otherwise empty
     base_bytes: int | None = None  # bytes of the proof that was compressed; None if none was
 

@@ -205,7 +205,7 @@ def _report(result: Result) -> dict[str, Any]:
         "cells": made.cells,
         "cycles": made.run.cycles if made.run else None,
         "misaligned_accesses": made.run.misaligned_accesses if made.run else None,
-        "cost": made.cost,
+        "cost": made.run.cost if made.run else None,
         "base_bytes": made.base_bytes,
         "worker": result.worker or None,
         "attempts": result.attempts,
