@@ -40,7 +40,7 @@ def definitions_run() -> Iterator[None]:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile the CPU's kernels once before several processes load them.
+    """Compile the CPU's kernels once before several processes load them, unless the package contains them.
 
     Without this, each process of pytest-xdist compiles the same kernels, and logs that it does.
     """
@@ -51,6 +51,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     with suppress(FileError):  # without a private folder there is no cluster
         if background.is_locked():  # commands of the tests would find it
             pytest.exit("a background cluster runs: graphprover cluster stop", returncode=1)
-    if getattr(options, "tx", None) and not options.collectonly and not hasattr(session.config, "workerinput"):
+    from graphprover.runtime import numba_cache
+
+    if (
+        not numba_cache.level()
+        and getattr(options, "tx", None)
+        and not options.collectonly
+        and not hasattr(session.config, "workerinput")
+    ):
         command = [sys.executable, "-m", "graphprover", "warm", "--device", "cpu"]
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

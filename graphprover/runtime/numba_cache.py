@@ -121,6 +121,16 @@ def borrowed(_context: Any, of: Any) -> Any:
     return of(of), codegen
 
 
+def level() -> str | None:
+    """Return the level of this processor for which the package contains kernels; None if it contains none for it."""
+    return shipped.level_of(_target())
+
+
+def _target() -> shipped.Target:
+    found: shipped.Target = cpu_target.target_context.codegen().magic_tuple()
+    return found
+
+
 def is_compiled(kernel: Any) -> bool:
     """Return whether a cached kernel has any compiled signature, in this process or in a file."""
     return bool(kernel.signatures) or kernel._cache.is_kept()
@@ -267,8 +277,7 @@ class KernelCache(FunctionCache):
     def is_kept(self) -> bool:
         """Return whether the package or a cache has a file of any signature."""
         self._find()
-        target = cpu_target.target_context.codegen().magic_tuple()
-        return shipped.has(self._function, target) or self._cache_file.any()
+        return shipped.has(self._function, _target()) or self._cache_file.any()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load the compiled code for these types; None if there is none.
