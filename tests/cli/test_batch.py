@@ -29,6 +29,7 @@ from graphprover.proving.executor import OnCluster
 from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.verifier import Verdict
 from tests.cli.test_cli import PROGRAM
+from tests.slow import slow_after
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
 ROOT = Path(__file__).parents[2]
@@ -227,21 +228,23 @@ def until(true: Callable[[], Any], running: "subprocess.Popen[str]") -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize(("sent", "ending"), [("SIGINT", "interrupted"), ("SIGTERM", "terminated"), ("SIGKILL", "")])
+@pytest.mark.parametrize(
+    ("sent", "ending"), slow_after(2, [("SIGINT", "interrupted"), ("SIGKILL", ""), ("SIGTERM", "terminated")])
+)
 def test_a_batch_that_is_ended_can_be_resumed(sent: str, ending: str) -> None:
     number = signal.Signals[sent]
     Path("jobs.toml").write_text(BATCH.partition('[[job]]\nprogram = "fib')[0])
     Path("inputs/5").write_bytes(b"wait")  # the shortest comes last
     running = process("--report", "seen.json", "--report", "seen.html")
     until(lambda: Path("begun").exists() and len(Path("summary").read_text().splitlines()) == 2, running)
-    time.sleep(0.2)  # the line on stderr follows the one of the summary
+    assert running.stderr
+    lines = [running.stderr.readline() for _ in range(2)]  # each follows its line of the summary
+    assert [line.split(":")[0] for line in lines] == ["1/3 doubling.py 3", "2/3 doubling.py 4"]
     running.send_signal(number)
-    _, error = running.communicate(timeout=60)
+    _, error = running.communicate(timeout=300)
     assert running.returncode == (128 + number if ending else -number)
-    lines = error.splitlines()
-    assert [line.split(":")[0] for line in lines[:2]] == ["1/3 doubling.py 3", "2/3 doubling.py 4"]
     told = [f"graphprover: {ending}: 2 of 3 proofs are written; --resume continues"] if ending else []
-    assert [line for line in lines[2:] if line] == told
+    assert [line for line in error.splitlines() if line] == told
     assert sorted(os.listdir("proofs")) == ["3.bin", "4.bin"]
     assert Path("seen.html").exists() == Path("seen.json").exists() == bool(ending)
     if ending:
@@ -432,9 +435,10 @@ def test_a_worker_that_proves_another_run_is_found_out(
     assert not Path("other.bin").exists()
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(5, marks=pytest.mark.slow)])
-def test_kills_lose_nothing(kills: int) -> None:
-    """One of two workers is killed at every tenth job, of twelve jobs or of sixty."""
+@pytest.mark.slow
+def test_kills_lose_nothing() -> None:
+    """One of two workers is killed at every tenth job of sixty."""
+    kills = 5
     jobs = 12 * kills
     shutil.rmtree("inputs")
     Path("inputs").mkdir()

@@ -26,6 +26,7 @@ from graphprover.runtime import background, forked
 from graphprover.runtime.background import Background, BackgroundState
 from graphprover.runtime.errors import FAILED, OK, USAGE
 from tests.cluster.processes import ROOT, until
+from tests.slow import slow_after
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
 TURNS = struct.pack("<Q", 300)
@@ -182,7 +183,7 @@ def test_none_runs(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert isinstance(executor_of("auto", "cpu"), Local)
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("sent", slow_after(1, [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]))
 def test_an_interrupted_start_leaves_nothing(sent: signal.Signals, own: Path) -> None:
     starting = subprocess.Popen(
         [sys.executable, "-m", "graphprover", "cluster", "start", "processes", "--workers", "2"],
@@ -268,7 +269,7 @@ def tables():
     return [Zero()]
 
 def prove_inputs(data):
-    time.sleep(5)
+    time.sleep(60)
     return [(np.zeros((1, 8), dtype=np.uint64), [])]
 
 def describe(public_values):

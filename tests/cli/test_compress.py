@@ -71,12 +71,12 @@ def test_inspect_shows_both_proofs(here: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_compress_says_sizes_and_claim(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["compress", "proof.bin", FIB, *LEVEL, "--rate", "16", "-o", "other.bin"]
+    given = ["compress", "proof.bin", FIB, *LEVEL, "--rate", "4", "-o", "other.bin"]
     found = said([*given, "--report", "layer.json", "--report"], capsys)
     assert found["proof"] == {"file": "other.bin", "bytes": (here / "other.bin").stat().st_size}
     assert found["given_bytes"] == (here / "proof.bin").stat().st_size and found["compress_seconds"] > 0
     assert found["says"]["exit_code"] == 0
-    assert CompressedProof.load("other.bin").layer.parameters.log_blowup == 4
+    assert CompressedProof.load("other.bin").layer.parameters.log_blowup == 2
     assert {"layer 1: prepare", "layer 1: prove"} <= found["report"]["stages"].keys()
     seen = json.loads((here / "layer.json").read_text())
     assert seen["name"] == f"{FIB}: layer 1" and seen["layer"] == 1 and seen["tasks"]
@@ -99,11 +99,11 @@ def test_prove_writes_the_compressed_proof(here: Path, capsys: pytest.CaptureFix
 
 
 def test_prove_makes_several_layers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = said(["compress", "small.bin", FIB, *LEVEL, "--rate", "16", "-o", "twice.bin"], capsys)
-    assert found["given_bytes"] == (here / "small.bin").stat().st_size
-    proved = ["prove", FIB, "--input", "input", *LEVEL, "--rate", "8", "-o", "deep.bin", "--compress", "8,16"]
+    proved = ["prove", FIB, "--input", "input", *LEVEL, "--rate", "8", "-o", "deep.bin", "--compress", "4,8"]
     found = said([*proved, "--report", "--report", "deep.json"], capsys)
-    assert (here / "deep.bin").read_bytes() == (here / "twice.bin").read_bytes()
+    assert [layer.parameters.log_blowup for layer in CompressedProof.load("deep.bin").layers] == [2, 3]
+    assert main(["verify", "deep.bin", "guest.vk", "--security", "20"]) == OK
+    capsys.readouterr()
     assert found["given_bytes"] == (here / "proof.bin").stat().st_size
     assert {"prove", "layer 1: prove", "layer 2: prove"} <= found["report"]["stages"].keys()
     assert [layer["layer"] for layer in json.loads((here / "deep.json").read_text())["layers"]] == [1, 2]

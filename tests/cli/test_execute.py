@@ -15,6 +15,7 @@ from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.vm.accelerators.keccak.call import KECCAK_F
 from graphprover.vm.program.io import OUTPUT_BASE, RANDOM_SEED
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
+from tests.slow import slow_after
 from tests.vm.assemble import CODE, DATA, Segment, X, elf, leave, li, words
 
 GUESTS = Path(__file__).parents[2] / "examples/guests"
@@ -100,7 +101,7 @@ def test_limits_of_what_is_recorded(command: list[str], tmp_path: Path, capsys: 
 SEED = 2**64 - 2
 
 
-@pytest.mark.parametrize("given", [str(SEED), hex(SEED)])
+@pytest.mark.parametrize("given", slow_after(1, [hex(SEED), str(SEED)]))
 def test_a_random_seed_reaches_the_guest(given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Execute and prove a guest that outputs its seed, also by workers, and see the seed that a run has read."""
     guest, proof = tmp_path / "guest.elf", tmp_path / "proof"
