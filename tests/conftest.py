@@ -20,6 +20,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 ROOT = Path(__file__).parents[1]
 LAYERS_AT = 4  # N of the rate 1/N of layers, if it does not matter: of all rates the fastest on a CPU
+BUILD = pytest.StashKey["subprocess.Popen[bytes] | None"]()  # of Plonky3, beside the first tests
 MOST_PROCESSES = 16  # a process of tests takes 1 GB; on a GPU they share its memory
 
 
@@ -51,13 +52,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     with suppress(FileError):  # without a private folder there is no cluster
         if background.is_locked():  # commands of the tests would find it
             pytest.exit("a background cluster runs: graphprover cluster stop", returncode=1)
-    from graphprover.runtime import numba_cache
+    if getattr(options, "tx", None) and not options.collectonly and not hasattr(session.config, "workerinput"):
+        if session.config.args_source is pytest.Config.ArgsSource.TESTPATHS:  # all tests
+            from tests.interop import plonky3
 
-    if (
-        not numba_cache.level()
-        and getattr(options, "tx", None)
-        and not options.collectonly
-        and not hasattr(session.config, "workerinput")
-    ):
-        command = [sys.executable, "-m", "graphprover", "warm", "--device", "cpu"]
-        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+            session.config.stash[BUILD] = plonky3.start_build()
+        from graphprover.runtime import numba_cache
+
+        if not numba_cache.level():
+            command = [sys.executable, "-m", "graphprover", "warm", "--device", "cpu"]
+            subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

@@ -21,11 +21,21 @@ CRATE = Path(__file__).parent / "plonky3"
 REQUIRE = "GRAPHPROVER_REQUIRE_RUST"  # if 1, tests fail on a machine without Rust instead of being skipped
 
 
+BUILD = ("build", "--release", "--locked", "--quiet")
+
+
 @cache
 def binary() -> Path:
     """Compile the crate on first use and return its program. Skips the calling test without Rust (see REQUIRE)."""
-    _cargo("build", "--release", "--locked", "--quiet")
+    _cargo(*BUILD)
     return CRATE / "target/release/graphprover-interop"
+
+
+def start_build() -> "subprocess.Popen[bytes] | None":
+    """Start to compile the crate, for which `binary` waits by Cargo's lock; None without Rust."""
+    cargo = _program()
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}  # `binary` reports errors
+    return subprocess.Popen([cargo, *BUILD], cwd=CRATE, **quiet) if cargo else None  # type: ignore[call-overload]
 
 
 @cache
@@ -158,13 +168,17 @@ def decode(proof: Path) -> dict[str, Any]:
 
 
 def _cargo(*arguments: str) -> str:
-    cargo = shutil.which("cargo") or shutil.which("cargo", path=str(Path.home() / ".cargo/bin"))
+    cargo = _program()
     if cargo is None:
         if os.environ.get(REQUIRE) == "1":
             pytest.fail(f"{REQUIRE}=1, but there is no cargo to build {CRATE} with")
         pytest.skip(f"no cargo to build {CRATE} with")
     # In the crate's folder, because cargo reads .cargo/config.toml there.
     return subprocess.run([cargo, *arguments], cwd=CRATE, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def _program() -> str | None:
+    return shutil.which("cargo") or shutil.which("cargo", path=str(Path.home() / ".cargo/bin"))
 
 
 def _run(*arguments: str | Path, threads: int = 1, stdin: str = "") -> subprocess.CompletedProcess[str]:

@@ -228,8 +228,6 @@ def test_pages_name_nothing_outside() -> None:
 def test_pages_are_drawn_in_the_colours_of_the_window(tmp_path: Path, width: int, dark: bool) -> None:
     plan = make_plan(prepare(example(memory), parameters=FEW).layout)
     pages = {
-        "proof": proof_page(on_cpu()),
-        "shards": proof_page(in_shards()),
         "workers": proof_page(by_workers()),
         "batch": batch_page("jobs.toml", *batch()),
         "plan": plan_html(plan, "memory", assumed("cpu", 2), 2),
@@ -250,12 +248,7 @@ def test_pages_are_drawn_in_the_colours_of_the_window(tmp_path: Path, width: int
 
 def test_a_page_is_no_wider_than_its_window() -> None:
     """Scroll wide content inside its own element."""
-    for page in (
-        proof_page(on_gpu()),
-        proof_page(in_shards()),
-        proof_page(by_workers()),
-        batch_page("jobs.toml", *batch()),
-    ):
+    for page in (proof_page(by_workers()), batch_page("jobs.toml", *batch())):  # the widest of each kind
         measure = "setTimeout(() => document.title = `wide ${document.documentElement.scrollWidth - innerWidth}`, 3000)"
         assert re.search(r"<title>wide (-\d+|0)</title>", opened(page, measure))
 
