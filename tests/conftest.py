@@ -14,6 +14,9 @@ from hypothesis import settings
 settings.register_profile("graphprover", deadline=None)  # a machine may be slow, and kernels are compiled at first
 settings.load_profile("graphprover")
 
+# Commands print no line because the host is slow; Dask reads its settings from the environment when it is imported.
+os.environ["DASK_GRAPHPROVER__PROGRESS"] = "3600"
+
 # A shell's background job ignores Ctrl-C, and the commands that tests start and interrupt would inherit this.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -56,7 +56,7 @@ HOMES = {  # the only modules that import large dependencies
         "prover.sharded",
     ),
     "distributed": ("cli.batch", "cluster"),
-    "numba": ("runtime.numba_cache", "kernels.cpu", "kernels.cuda.enqueue"),
+    "numba": ("runtime.numba_cache", "runtime.compiling", "kernels.cpu", "kernels.cuda.enqueue"),
     "llvmlite": ("runtime.numba_cache", "kernels.cpu", "kernels.cuda.enqueue", "vm.executor.pieces"),
     "cupy": (
         "device",

@@ -11,12 +11,12 @@ from graphprover.cli.args import (
     add_machine,
     add_option,
     add_output,
-    drawn,
     group_of,
     reader,
     refusing,
 )
 from graphprover.cli.executor import configured
+from graphprover.cli.heartbeat import progress
 from graphprover.cli.members import headers_of, members_report, statements_of
 from graphprover.cli.paths import path_argument, program_argument
 from graphprover.cli.program_args import PROGRAM_DEFAULT, PROGRAM_HELP, programs_of
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
                 check_compressible(proof)
         statements = statements_of(programs, headers, names)
         began = time.perf_counter()
-        with refusing("aggregate"):
+        with refusing("aggregate"), progress("verifying the given proofs") as tell:
             made = aggregate(
                 proofs,
                 statements,
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
                 options.rates,
                 settings.device,
                 options.proximity,
-                drawn(),
+                tell,
                 pow_bits=options.pow_bits,
                 names=[str(path) for path in options.proofs],
             )

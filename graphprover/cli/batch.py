@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections import Counter
@@ -19,6 +20,7 @@ from graphprover.cli.args import FILES, Command, add_json, add_machine, add_repo
 from graphprover.cli.batch_figures import figures, metered_by
 from graphprover.cli.batch_file import ListedJob, read_batch
 from graphprover.cli.executor import configured
+from graphprover.cli.heartbeat import beating
 from graphprover.cli.json_output import OUTCOMES, Facts
 from graphprover.cli.paths import path_argument
 from graphprover.cli.report_files import save_batch
@@ -38,6 +40,7 @@ from graphprover.runtime.files import (
     resolved,
     write,
 )
+from graphprover.runtime.settings import PROGRESS, setting
 from graphprover.runtime.signals import status_on_signal
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed
@@ -150,6 +153,7 @@ def run(options: argparse.Namespace) -> int:
         with (
             metered_by(settings.executor, settings.device) as energy,
             status_on_signal(words),
+            beating(progress.words),
             watching as given,
         ):
             try:
@@ -197,6 +201,7 @@ class _Progress:
         self._running: dict[Job, str] = {}  # names of the running jobs
         self._outcomes: Counter[str] = Counter()
         self._lock = Lock()  # of the running jobs
+        self._last = -math.inf  # time of the last line
 
     def begun(self, job: "Job", worker: str) -> None:
         """Record the start of a job, or of another attempt at it."""
@@ -214,6 +219,15 @@ class _Progress:
         if found["error"] or found["again"] or not self._draw:
             place = f"{len(self.results):{len(str(self._number))}}/{self._number}"
             print(f"{place} {text_output.job_line(found)}", file=sys.stderr, flush=True)
+            self._last = time.monotonic()
+
+    def words(self) -> str:
+        """Return the state of the batch in words; nothing soon after the line of a finished job."""
+        if time.monotonic() - self._last < setting(PROGRESS):
+            return ""
+        with self._lock:
+            running = ", ".join(self._running.values())
+        return f"{len(self.results):,} of {self._number:,} jobs ended; now {running or 'preparing'}"
 
     def written(self) -> str:
         """Return the number of written proofs as text, for an interrupted batch."""

@@ -13,12 +13,12 @@ from graphprover.cli.args import (
     add_output,
     add_report,
     asks,
-    drawn,
     group_of,
     refusing,
     report_files,
 )
 from graphprover.cli.executor import configured
+from graphprover.cli.heartbeat import progress
 from graphprover.cli.members import headers_of
 from graphprover.cli.program_args import add_proof, program_of
 from graphprover.cli.proof_argument import proof_bytes
@@ -122,17 +122,18 @@ def _compressed(
 
     started = time.perf_counter()
     statement = program.statement_of(proof.header, coming=isinstance(proof, CompressedProof))
-    made = compress(
-        proof,
-        statement,
-        settings.executor,
-        options.security,
-        options.rate,
-        settings.device,
-        options.proximity,
-        drawn(),
-        pow_bits=options.pow_bits,
-    )
+    with progress("verifying the given proof") as tell:
+        made = compress(
+            proof,
+            statement,
+            settings.executor,
+            options.security,
+            options.rate,
+            settings.device,
+            options.proximity,
+            tell,
+            pow_bits=options.pow_bits,
+        )
     seconds = time.perf_counter() - started
     encoded = made.to_bytes()
     read = any_proof_from_bytes(encoded)

@@ -36,7 +36,7 @@ def add(command: Command) -> None:
     """Add the command to the command line."""
     parser = command(
         run,
-        "The report has its instructions by kind, cycles, memory, output and exit code.",
+        "The report has its output, exit code, cycles and memory.",
         [
             "examples/guests/sha256.elf --input README.md",
             "guest.elf --input data --profile profile.html",
@@ -52,6 +52,7 @@ def add(command: Command) -> None:
         metavar="FILE",
         help="Write the guest's output to FILE, also the part before a fault.",
     )
+    parser.add_argument("--instructions", action="store_true", help="Also print the instructions of the run by kind.")
     parser.add_argument("--cells", action="store_true", help="Also print the cells that a proof would commit to.")
     parser.add_argument(
         "--cost", action="store_true", help="Also print the cost number of a proof of the run, by class."
@@ -137,7 +138,8 @@ def run(options: argparse.Namespace) -> int:
         cells = cells_report(found["committed_cells"], execution.cycles) if options.cells else []
         functions = profile_report(found["profile"]) if options.profile else []
         costs = cost_report(profiled.cost) if profiled else []
-        return [*execution_report(found, execution.output), *functions, *cells, *costs]
+        kinds = instructions_report(found) if options.instructions else []
+        return [*execution_report(found, execution.output), *kinds, *functions, *cells, *costs]
 
     say({"program": str(options.guest), **found}, report, options)
     return OK if execution.exit_code == 0 else FAILED
@@ -210,15 +212,18 @@ def execution_facts(execution: "Execution", seconds: float) -> Facts:
 
 def execution_report(found: Facts, output: bytes) -> list[Block]:
     """Return the results and the cost of a run as a text report."""
-    total, run = found["cycles"], run_lines(found)
-    first = {"cycles": f"{total:,}", "speed": run["speed"]}
-    mix = [(name, count, f"{count / total:.1%}") for name, count in found["instructions"].items()]
-    lines = {
-        "compiled": f"{found['cycles_in_blocks'] / total:.0%} of cycles",
-        "misaligned": run["misaligned"],
-        "memory": f"{found['memory_bytes'] / 1024:,.0f} KiB",
-        **({} if found["random_seed"] is None else {"random seed": str(found["random_seed"])}),
-        "output": shown(output),
-        "exit code": str(found["exit_code"]),
-    }
-    return [first, Section(mix, headed=False), lines]
+    return [
+        {
+            "output": shown(output),
+            "exit code": str(found["exit_code"]),
+            **run_lines(found),
+            "memory": f"{found['memory_bytes'] / 1024:,.0f} KiB",
+            **({} if found["random_seed"] is None else {"random seed": str(found["random_seed"])}),
+        }
+    ]
+
+
+def instructions_report(found: Facts) -> list[Block]:
+    """Return the table of the instructions of a run by kind."""
+    rows = [(name, count, f"{count / found['cycles']:.1%}") for name, count in found["instructions"].items()]
+    return [Section(rows, "instructions", headed=False)]

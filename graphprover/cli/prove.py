@@ -3,9 +3,11 @@
 import argparse
 import logging
 import secrets
+import shlex
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,19 +20,22 @@ from graphprover.cli.args import (
     add_output,
     add_report,
     asks,
-    drawn,
     options_given,
     refusing,
     report_files,
 )
 from graphprover.cli.executor import configured
+from graphprover.cli.heartbeat import progress
+from graphprover.cli.members import headers_of
 from graphprover.cli.program_args import add_program, program_given
 from graphprover.cli.report_files import save_proof
 from graphprover.jobs.options import PROVE, of_job, of_prover
+from graphprover.proof.compressed import any_proof_from_bytes
 from graphprover.proof.mock import MOCK
 from graphprover.protocol.errors import VerificationError
+from graphprover.runtime.compiling import compiling
 from graphprover.runtime.errors import OK, UsageError
-from graphprover.runtime.files import FileError, check_writable, write
+from graphprover.runtime.files import FileError, check_writable, goes_to_stdout, is_replaced, read_proof, write
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock, observed
@@ -40,6 +45,8 @@ from graphprover.vm.statement.claim import ANY
 
 if TYPE_CHECKING:
     from graphprover.proving.prover import Prover
+
+OUTPUT = "proof.bin"  # by default
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +68,7 @@ def add(command: Command) -> None:
         ],
     )
     add_program(parser)
-    add_output(parser, "proof.bin")
+    add_output(parser, OUTPUT)
     add_options(parser, PROVE)
     add_machine(parser, PROVE)
     add_report(parser, "times by stage and round, and the peak memory")
@@ -85,6 +92,8 @@ def run(options: argparse.Namespace) -> int:
 
     program, data = program_given(options)
     given = options_given(options)
+    if not program.only_key:  # which cannot be proved
+        _tell_replaced(options.output, program.label)
     with stage("imports"), configured(options) as settings:
         settings.check_device()
         from graphprover.jobs.job import Job
@@ -99,11 +108,18 @@ def run(options: argparse.Namespace) -> int:
     with _not_proven(program.name, options), refusing(program.name):
         by = executor_of(settings.executor, settings.device)
         looking: AbstractContextManager[list[Observation]] = observed() if asks(options) else nullcontext([])
-        with applied(settings), looking as observations, stage("cluster") if by.remote else nullcontext():
+        with (
+            applied(settings),
+            looking as observations,
+            stage("cluster") if by.remote else nullcontext(),
+            nullcontext(float) if by.remote else compiling() as compiled,
+            progress("the run of the guest" if program.has_runs else "the traces") as tell,
+        ):
             started = clock()
-            made, verdict = by.prove(job, drawn(), verified=False)
+            made, verdict = by.prove(job, tell, verified=False)
             of_proof = [made.seconds[name] for name in ("prepare", "prove") if name in made.seconds]
             seconds = sum(of_proof) if of_proof else clock() - started
+            compile_seconds = min(compiled(), seconds)
         proof = made.proof
         if verdict is None:
             with stage("verify"):
@@ -116,7 +132,7 @@ def run(options: argparse.Namespace) -> int:
         compression = json_output.compression(made.base_bytes, encoded, spent, options.output)
     with stage("write"):
         _write(options.output, encoded)
-    run = json_output.guest_run(made.run, seconds)
+    run = json_output.guest_run(made.run, seconds, compile_seconds)
     found = (
         json_output.verdict(program, verdict) | run | {"proof": json_output.file(options.output, encoded)} | compression
     )
@@ -131,8 +147,9 @@ def run(options: argparse.Namespace) -> int:
         if compression:
             size = text_output.compression(found)
         times = text_output.times_report(found["report"]) if "report" in found else []
-        says = text_output.run_lines(found) | program.describe(verdict.public_values) | text_output.worth(verdict)
-        return [says | size, *_failure(verdict), *times]
+        ran = text_output.seconds_line(found) | text_output.run_lines(found)
+        says = program.describe(verdict.public_values) | ran | text_output.worth(verdict)
+        return [says | size, *_failure(verdict), *times, *_next_command(verdict, options)]
 
     text_output.say(found, describe, options)
     return OK
@@ -178,6 +195,32 @@ def _failure(verdict: Verdict) -> list[text_output.Block]:
     """Return a line about a guest that failed, which the verifier must ask for."""
     code = verdict.claim.exit_code if verdict.claim else 0
     return [f"proved: the guest failed with exit code {code}; verify the proof with --exit-code {code}"] if code else []
+
+
+def _next_command(verdict: Verdict, options: argparse.Namespace) -> list[text_output.Block]:
+    """Return a line with the command that verifies the proof; none for a proof that is not in a file."""
+    if goes_to_stdout(options.output) or not is_replaced(options.output):
+        return []
+    words = ["graphprover", "verify", str(options.output), options.program]
+    if verdict.claim and verdict.claim.exit_code:
+        words += ["--exit-code", str(verdict.claim.exit_code)]
+    if options.security is not None:
+        words += ["--security", f"{options.security:g}"]
+    return [f"verify it: {shlex.join(words)}"]
+
+
+def _tell_replaced(path: Path, label: str) -> None:
+    """Print a line if the default output file has a proof of another program, which the new one will replace."""
+    if path != Path(OUTPUT) or not path.is_file():
+        return
+    with suppress(VerificationError, FileError):
+        names = {header.label for header in headers_of(any_proof_from_bytes(read_proof(path)))}
+        if label not in names:
+            named = ", ".join(sorted(map(repr, names)))
+            print(
+                f"graphprover: {path} has a proof of {named}, which the new one will replace: -o FILE keeps it",
+                file=sys.stderr,
+            )
 
 
 def _write(path: Path, proof: bytes) -> None:

@@ -199,11 +199,19 @@ def run_lines(run: Facts) -> dict[str, str]:
     """Return the figures of a guest's run by name, from the fields of `json_output.guest_run`; none for tables."""
     if run["cycles"] is None:
         return {}
+    speed = run["cycles_per_second"]
     return {
-        "cycles": str(run["cycles"]),
-        "speed": f"{run['cycles_per_second']:,.0f} cycles/s",
+        "cycles": f"{run['cycles']:,}",
+        **({} if speed is None else {"speed": f"{speed:,.0f} cycles/s"}),
         "misaligned": f"{run['misaligned_accesses']:,} loads and stores",
     }
+
+
+def seconds_line(run: Facts) -> dict[str, str]:
+    """Return the seconds of a proof by name, from the fields of `json_output.guest_run`."""
+    compiled = run["compile_seconds"]
+    spent = f", {compiled:.1f} of them for compiling kernels, once" if compiled >= 0.1 else ""
+    return {"seconds": f"{run['seconds']:.1f}{spent}"}
 
 
 def run_report(run: Facts) -> list[Block]:

@@ -1,4 +1,4 @@
-"""Settings of clusters and workers, in Dask's configuration.
+"""Settings of clusters, workers and commands, in Dask's configuration.
 
 Set ``graphprover.NAME`` in Dask's files, or ``DASK_GRAPHPROVER__NAME`` in the environment of the process.
 """
@@ -17,6 +17,7 @@ TAPES = "graphprover.tapes"  # GPU memory for the recordings of proofs, likewise
 MPS = "graphprover.mps"  # whether local processes share a GPU through NVIDIA's MPS
 DASHBOARD = "graphprover.dashboard"  # address of the dashboard, such as ":8787"; none by default
 NVTX = "graphprover.nvtx"  # whether tasks have NVTX ranges for NVIDIA's profilers: by round, and by table within
+PROGRESS = "graphprover.progress"  # seconds between two lines about the progress of a command outside a terminal
 
 DEFAULTS = {
     WAIT: 30.0,
@@ -28,6 +29,7 @@ DEFAULTS = {
     MPS: False,
     DASHBOARD: None,
     NVTX: False,
+    PROGRESS: 10.0,
 }
 
 

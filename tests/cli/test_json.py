@@ -205,14 +205,14 @@ def test_misaligned_accesses_are_counted(misaligned: str, here: Path, capsys: py
         assert main([command[0], misaligned, *command[1:]]) == OK
         text = capsys.readouterr().out
         if command[0] in ("execute", "prove"):
-            lines = text.splitlines()
-            assert lines[0].split() == ["cycles", str(cycles)]
-            assert re.fullmatch(r"speed +[\d,]+ cycles/s", lines[1])
+            assert text.startswith("output ")
+            assert re.search(rf"^cycles +{cycles:,}$", text, re.MULTILINE)
+            assert re.search(r"^speed +[\d,]+ cycles/s$", text, re.MULTILINE)
             assert re.search(r"^misaligned +3 loads and stores$", text, re.MULTILINE)
         else:
-            assert text.startswith(f"{cycles} cycles, 3 misaligned loads and stores\n")
+            assert text.startswith(f"{cycles:,} cycles, 3 misaligned loads and stores\n")
     found = said(["prove", misaligned, *SECURITY, "--report", "report.json"], capsys)
-    assert found["cycles_per_second"] == pytest.approx(cycles / found["seconds"])
+    assert found["cycles_per_second"] == pytest.approx(cycles / (found["seconds"] - found["compile_seconds"]))
     run = json.loads(Path("report.json").read_text())["run"]
     assert (run["cycles"], run["misaligned_accesses"]) == (cycles, MISALIGNED) and run["cycles_per_second"] > 0
     workers = ["--executor", "processes", "--workers", "1"]

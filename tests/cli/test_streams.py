@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from graphprover import Proof
+from graphprover.cli.json_output import guest_run
 from graphprover.cli.main import main
+from graphprover.cli.text_output import run_lines, seconds_line
 from graphprover.protocol.errors import VerificationError
 from graphprover.runtime import files
 from graphprover.runtime.errors import FAILED, OK, USAGE
+from graphprover.telemetry.model import GuestRun
 from graphprover.vm.statement.key import PREFIX as KEY_PREFIX
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
@@ -68,6 +72,35 @@ def test_a_pipe_from_prove_to_verify(proof: bytes) -> None:
     assert verified.returncode == OK and verified.stdout == (34).to_bytes(8, "little")
     assert verified.stderr.decode().endswith("valid\n")
     assert not list(Path().iterdir())
+
+
+def test_prove_ends_with_the_seconds_and_the_next_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """A default file with a proof of another program is named before it is replaced; one of the same program is not."""
+    assert main(["prove", GUEST, "--exit-code", "any", *WEAK]) == OK
+    out, err = capsys.readouterr()
+    *_, last = out.splitlines()
+    assert re.search(r"^seconds +\d+\.\d", out, re.MULTILINE) and "another" not in err
+    assert last == f"verify it: graphprover verify proof.bin {GUEST} --security 60"
+    assert main(last.split()[3:]) == OK and main([*last.split()[3:], "--expect", "cycles=89"]) == OK
+    capsys.readouterr()
+    assert b"verify it" not in run(b"", "prove", GUEST, "-o", "-", *WEAK).stderr
+    assert main(["prove", GUEST, *WEAK]) == OK
+    assert "proof.bin has" not in capsys.readouterr().err
+    assert main(["prove", "examples/fibonacci", *WEAK]) == OK
+    assert "proof.bin has a proof of 'fib_iterative.elf " in (err := capsys.readouterr().err) and "-o FILE" in err
+
+
+def test_the_speed_is_of_the_proof_alone() -> None:
+    run = guest_run(GuestRun(cycles=1_076_985, misaligned_accesses=0), 12.0, 2.0)
+    assert run["cycles_per_second"] == 107_698.5
+    assert seconds_line(run) | run_lines(run) == {
+        "seconds": "12.0, 2.0 of them for compiling kernels, once",
+        "cycles": "1,076,985",
+        "speed": "107,698 cycles/s",
+        "misaligned": "0 loads and stores",
+    }
+    assert guest_run(GuestRun(cycles=9, misaligned_accesses=0), 2.0, 2.0)["cycles_per_second"] is None
+    assert seconds_line(guest_run(None, 2.0, 0.0)) == {"seconds": "2.0"}
 
 
 def test_what_is_read(proof: bytes, stdin, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]

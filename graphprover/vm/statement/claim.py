@@ -44,7 +44,7 @@ class Claim:
         stated = {}
         if self.input is not None:
             stated = {"input": f"Keccak-256 {keccak256(self.input).hex()} {_size(self.input)}"}
-        return stated | {"output": shown(self.output), "exit code": str(self.exit_code), "cycles": str(self.cycles)}
+        return stated | {"output": shown(self.output), "exit code": str(self.exit_code), "cycles": f"{self.cycles:,}"}
 
     def to_json(self) -> dict[str, Any]:
         """Return the claim as JSON, with bytes as hex."""
