@@ -38,6 +38,7 @@ COMMANDS = {  # with their summaries; each has a module of its name in this pack
     "plan": "Show the cost of a proof before making it.",
     "check": "Check a program's traces row by row, without a proof.",
     "execute": "Run a guest program without a proof.",
+    "report": "Compare the reports of two proofs or two batches.",
     "new-guest": "Create a folder for a new guest program.",
     "cluster": "Start, show or stop workers in the background, warm for the next proofs.",
     "serve": "Run a proving service: HTTP, a queue that survives restarts, and a store of proofs.",
