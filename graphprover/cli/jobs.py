@@ -122,7 +122,7 @@ def _show(options: argparse.Namespace) -> int:
         "state": job["state"] + (", from the store" if job["from_store"] else ""),
         "problem": job["problem"],
         "progress": _progress(job),
-        "queue": None if before is None else f"{before:,} jobs are next before it",
+        "queue": None if before is None else f"{before:,} before it",
         "guest": f"{job['program_name']} {job['program']}",
         "input": job["input"] or "none",
         "options": given or "the defaults",

@@ -94,7 +94,7 @@ def test_a_job_is_shown_fetched_and_reported(service: Quiet, capsys: pytest.Capt
 def test_a_job_that_waits_is_shown_and_cancelled(service: Quiet, capsys: pytest.CaptureFixture[str]) -> None:
     submitted(service, max_cycles=1)
     id = submitted(service)
-    assert main(["jobs", "show", id]) == OK and "1 jobs are next before it" in capsys.readouterr().out
+    assert main(["jobs", "show", id]) == OK and "queue     1 before it" in capsys.readouterr().out
     assert main(["jobs", "cancel", id]) == OK and capsys.readouterr().out == f"{id}: cancelled\n"
     assert main(["jobs", "fetch", id]) == FAILED
     assert capsys.readouterr().err == "graphprover: the job is cancelled (submit it again)\n"

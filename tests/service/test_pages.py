@@ -162,7 +162,7 @@ def test_a_job_is_followed_until_its_end(quiet: Quiet, page: Browser) -> None:
     submitted(quiet, max_cycles=1)
     job = submitted(quiet, security=100, exit_code="any", name="mine")
     page.open(url(quiet, f"/jobs/{job['id']}"))
-    page.until("document.getElementById('progress').innerText == '1 jobs are next before it'")
+    page.until("document.getElementById('progress').innerText == '1 before it in the queue'")
     quiet.queue.take("test")
     row = quiet.queue.take("test")
     assert row and quiet.queue.begin(row.number, "test", "")

@@ -69,7 +69,7 @@ function showJob(job, before) {
   at("state").className = `state ${job.state}`;
   const waited = (job.started ?? job.ended ?? Date.now() / 1000) - job.created, ran = spent(job);
   const parts = [];
-  if (job.state === "queued") parts.push(before === null ? "" : before ? `${number(before)} jobs are next before it` : "it is next");
+  if (job.state === "queued") parts.push(before === null ? "" : before ? `${number(before)} before it in the queue` : "it is next");
   if (job.state === "running") {
     if (job.progress) parts.push(make("progress", {max: job.progress.tasks, value: job.progress.tasks_ended}), ` ${number(job.progress.tasks_ended)} of ${number(job.progress.tasks)} tasks${job.progress.task ? `: ${job.progress.task}` : ""}`);
     else parts.push(job.worker ? `a proof by ${job.worker}` : "the guest runs, or its proof is prepared");
