@@ -40,7 +40,8 @@ def measure(out: Figures, root: Path, name: str, turns: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         cache, argument = Path(folder, "cache"), Path(folder, "turns")
         argument.write_bytes(turns.to_bytes(8, "little"))
-        environment = os.environ | {"CUPY_CACHE_DIR": str(cache), "PYTHONPATH": str(root)}
+        path = os.pathsep.join([str(root), os.environ["PYTHONPATH"]])
+        environment = os.environ | {"CUPY_CACHE_DIR": str(cache), "PYTHONPATH": path}
 
         def run(*options: str) -> tuple[float, float]:
             """Return the seconds until there is a proof, and until the command ends."""

@@ -35,19 +35,19 @@ print(dict(launch.loads), "libnvrtc" in Path("/proc/self/maps").read_text())
 
 
 def run(folder, cache):
-    """Invert numbers in a new process; return what it printed, and its warnings."""
+    """Invert numbers in a new process; return what it printed, and the number of the package's warnings."""
     environment = os.environ | {"CUPY_CACHE_DIR": str(cache), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     command = [sys.executable, "-c", INVERT, str(folder)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.strip(), done.stderr
+    return done.stdout.strip(), done.stderr.count("graphprover: ")
 
 
 def test_shipped_kernels_need_no_compiler(tmp_path):
     cupy = pytest.importorskip("cupy")
     nvrtc.require()
     text, capability = source("inverse.cu"), cupy.cuda.Device(0).compute_capability
-    assert run(tmp_path, tmp_path / "cache") == ("{'compiled': 1} True", "")
-    assert run(tmp_path, tmp_path / "cache") == ("{'cached': 1} True", "")
+    assert run(tmp_path, tmp_path / "cache") == ("{'compiled': 1} True", 0)
+    assert run(tmp_path, tmp_path / "cache") == ("{'cached': 1} True", 0)
 
     def ship(architecture):
         about = {"standard": STANDARD, "operations": {"inverse.cu": shipped.digest_of(text)}}
@@ -56,8 +56,7 @@ def test_shipped_kernels_need_no_compiler(tmp_path):
             archive.writestr(shipped.digest_of(text), compiler.compile(text, architecture))
 
     ship(f"sm_{capability}")
-    assert run(tmp_path, tmp_path / "none") == ("{'shipped': 1} False", "")
+    assert run(tmp_path, tmp_path / "none") == ("{'shipped': 1} False", 0)
     assert not list((tmp_path / "none").glob("*.cubin"))
     ship("sm_80" if capability != "80" else "sm_90")
-    printed, warning = run(tmp_path, tmp_path / "cache")
-    assert printed == "{'cached': 1} True" and warning.count("the GPU's driver refuses shipped kernels") == 1
+    assert run(tmp_path, tmp_path / "cache") == ("{'cached': 1} True", 1)  # the driver refuses it
