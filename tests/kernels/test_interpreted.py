@@ -23,15 +23,16 @@ def proved(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
     """Return a function that makes a proof, as in a new process; it returns the launches by function, and usage."""
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
 
-    def made(statement: Any, parameters: Any, expected: bool) -> tuple[Counter[int], dict[str, Any]]:
+    def made(statement: Any, parameters: Any, *, expected: bool, steps: int) -> tuple[Counter[int], dict[str, Any]]:
         with fake_cupy.installed() as state, monkeypatch.context() as patch:
             from graphprover.device.cuda import CudaDevice
-            from graphprover.kernels.cuda import launch, warm
+            from graphprover.kernels.cuda import bytecode, launch, warm
 
             address = ctypes.cast(fake_cupy.LAUNCH, ctypes.c_void_p).value
             patch.setattr(launch, "driver_s_launch", lambda: address)
             patch.setattr(warm, "expect", lambda *_, **__: None)
             patch.setattr(warm, "expects", lambda text: expected)
+            patch.setattr(bytecode, "_WORTH_WAITING", steps)
             device = CudaDevice()
             prove(statement, executor="sync", parameters=parameters, device=device)
             return Counter(entry[1] for entry in state.done if entry[0] == "launch"), device.usage
@@ -44,9 +45,10 @@ def test_lookups_and_quotients_are_interpreted_while_their_kernels_are_compiled(
     tables = len(statement.descriptions)
     with_lookups = sum(bool(air.lookups) for air in statement.descriptions)
     assert with_lookups
-    for expected in (True, False):
-        launched, usage = proved(statement, parameters, expected)
-        assert launched[number_of("interpret_lookups")] == with_lookups * expected
-        assert launched[number_of("interpret")] == tables * expected
-        assert usage["lookup_columns"].interpreted == with_lookups * expected
-        assert usage["quotient"].interpreted == tables * expected
+    for expected, steps in ((True, 1 << 34), (True, 0), (False, 1 << 34)):  # not if it is faster to wait
+        interpreted = expected and steps > 0
+        launched, usage = proved(statement, parameters, expected=expected, steps=steps)
+        assert launched[number_of("interpret_lookups")] == with_lookups * interpreted
+        assert launched[number_of("interpret")] == tables * interpreted
+        assert usage["lookup_columns"].interpreted == with_lookups * interpreted
+        assert usage["quotient"].interpreted == tables * interpreted
