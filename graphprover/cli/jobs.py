@@ -28,8 +28,8 @@ JOB_FIELDS: dict[str, Any] = {
 CLAIM_FIELDS = {"says": dict, "parameters": dict, "proof_bytes": int, "security_bits": float | int}
 SAYS_FIELDS = {"output": dict, "exit_code": int, "cycles": int}
 REPORT_FIELDS: dict[str, Any] = {
-    **dict.fromkeys(("cells", "peak_bytes"), int),
     "cycles": int | None,
+    **dict.fromkeys(("cells", "peak_bytes"), int),
     "cycles_per_second": float | int | None,
     "worker": str | None,
     "seconds": dict,
