@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
         tail = [] if planned.cycles is None else text_output.cells_report(planned.committed_cells, planned.cycles)
         if cost:
             tail += cost_report(cost)
-        return [*text_output.run_report(ran), *lines, *drawn, *shown, *tail]
+        return [*text_output.run_report(ran), *shown, *tail, *lines, *drawn]
 
     text_output.say({"program": program.name, **facts, **_costs(planned), **ran, **_cost(cost)}, describe, options)
     return OK

@@ -471,6 +471,7 @@ def test_a_label_cannot_drive_the_terminal(proof: Path, capsys: pytest.CaptureFi
 def test_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "examples/memory", "--svg", "plan.svg", "--html", "plan.html"]) == OK
     shown = capsys.readouterr().out
+    assert shown.index("default rate: ") < shown.index("depends on")
     assert "quotient" in shown and re.search(r"^  1/8 +\d+ +[\d.]+ KiB", shown, re.M)
     assert (folder / "plan.svg").read_text().startswith("<svg")
     assert (folder / "plan.html").read_text().startswith("<!doctype html>")

@@ -17,7 +17,7 @@ SPEED_SECONDS = 3600.0  # seconds over which a batch's speed is measured: a proo
 
 
 def draw(section: Section, stream: TextIO) -> None:
-    """Draw a table. In a narrow terminal text is cut, but neither numbers nor the first column."""
+    """Draw a table. In a narrow terminal text takes several lines, but neither numbers nor the first column do."""
     table = Table(
         title=section.title or None,
         title_justify="left",
@@ -34,7 +34,7 @@ def draw(section: Section, stream: TextIO) -> None:
         least = widest if numeric or place == 0 else min(widest, TEXT)
         table.add_column(Text(name), justify="right" if numeric else "left", min_width=least)
     for row in rows:
-        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
+        table.add_row(*(Text(cell, overflow="fold") for cell in row))
     Console(file=stream).print(table)
 
 
