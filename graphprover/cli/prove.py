@@ -46,7 +46,7 @@ from graphprover.vm.statement.claim import ANY
 if TYPE_CHECKING:
     from graphprover.proving.prover import Prover
 
-OUTPUT = "proof.bin"  # by default
+OUTPUT = Path("proof.bin")  # by default
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +68,8 @@ def add(command: Command) -> None:
         ],
     )
     add_program(parser)
-    add_output(parser, OUTPUT)
+    add_output(parser, str(OUTPUT))
+    parser.set_defaults(output=OUTPUT)  # this very object tells that no --output is given
     add_options(parser, PROVE)
     add_machine(parser, PROVE)
     add_report(parser, "times by stage and round, and the peak memory")
@@ -211,7 +212,7 @@ def _next_command(verdict: Verdict, options: argparse.Namespace) -> list[text_ou
 
 def _tell_replaced(path: Path, label: str) -> None:
     """Print a line if the default output file has a proof of another program, which the new one will replace."""
-    if path != Path(OUTPUT) or not path.is_file():
+    if path is not OUTPUT or not path.is_file():
         return
     with suppress(VerificationError, FileError):
         names = {header.label for header in headers_of(any_proof_from_bytes(read_proof(path)))}

@@ -37,7 +37,7 @@ def test_the_manual_page(capsys: pytest.CaptureFixture[str]) -> None:
     """It has all commands and options, no line but its own requests starts with a dot, and mandoc reads it."""
     page = said(["help", "--man"], capsys)
     found = re.findall(r'^\.SS "graphprover (.*)"$', page, re.MULTILINE)
-    assert {name.replace("\\", "") for name in found} == {*COMMANDS, "cluster start", "cluster status", "cluster stop"}
+    assert {*COMMANDS, "cluster start", "jobs list"} <= {name.replace("\\", "") for name in found}
     assert r"\fB\-\-proximity {johnson,unique}\fR" in page and r"graphprover prove examples/keccak" in page
     assert {line.split()[0] for line in page.splitlines() if line[:1] in ".'" and line} <= {
         *(".TH", ".SH", ".SS", ".PP", ".TP", ".nf", ".fi")
