@@ -116,7 +116,12 @@ def is_free(port: int) -> bool:
         return server.connect_ex(("127.0.0.1", port)) != 0
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: " ".join(block.split()[:3]))
+@pytest.mark.parametrize(
+    "block",
+    # Those by hand also run with TLS, in another test.
+    [pytest.param(block, marks=pytest.mark.slow if "dask scheduler" in block else ()) for block in BLOCKS],
+    ids=lambda block: " ".join(block.split()[:3]),
+)
 def test_each_block_of_commands_runs_as_it_is_pasted(block: str, tmp_path: Path) -> None:
     if any(name in block for name in ELSEWHERE):
         pytest.skip("needs other hosts or packages")

@@ -14,6 +14,7 @@ from graphprover.cluster.local import started
 from graphprover.cluster.mps import CONTROL, serving
 from graphprover.runtime.settings import MPS
 from tests.cluster.processes import ROOT, until
+from tests.slow import slow_after
 
 PIPES, LOGS = "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"
 
@@ -76,7 +77,7 @@ def test_a_missing_service_is_reported(said: Path, monkeypatch: pytest.MonkeyPat
         pass
 
 
-@pytest.mark.parametrize("by_mps", [False, True])
+@pytest.mark.parametrize("by_mps", slow_after(1, [True, False]))
 def test_processes_of_a_cluster_use_it_where_that_is_set(
     by_mps: bool, said: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

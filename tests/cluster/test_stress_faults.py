@@ -5,7 +5,7 @@ import pytest
 from tests.cluster.stress_faults import SAME, run
 
 
-@pytest.mark.parametrize("count", [4, pytest.param(10, marks=pytest.mark.slow)])
-def test_a_fault_changes_no_byte_or_is_named(count: int) -> None:
-    summary = run(count, seed=3, number=3)
-    assert not summary.wrong and summary.results.total() == count and summary.results[SAME] >= count // 2
+@pytest.mark.slow
+def test_a_fault_changes_no_byte_or_is_named() -> None:
+    summary = run(10, seed=3, number=3)
+    assert not summary.wrong and summary.results.total() == 10 and summary.results[SAME] >= 5
