@@ -41,13 +41,13 @@ NO_PACKAGE = "import sys; sys.modules['graphprover'] = None"
 ANOTHER_VERSION = "import graphprover; graphprover.__version__ = '0.0'"
 
 
-def test_two_clients_and_proofs_one_after_another() -> None:
+def test_two_clients_and_proofs_one_after_another(pair: Client) -> None:
     statement = example(memory)
     proof = prove(statement, "sync", parameters=FEW)
-    with workers(2) as client, Client(client.scheduler.address) as other:
-        futures = [in_background(lambda c=c: prove(statement, c, parameters=FEW)) for c in (client, other) * 3]
-        assert all(future.result(120) == proof for future in futures)
-        resources = [worker["resources"] for worker in present(client).values()]
+    with Client(pair.scheduler.address) as other:
+        futures = [in_background(lambda c=c: prove(statement, c, parameters=FEW)) for c in (pair, other) * 3]
+        assert all(future.result(600) == proof for future in futures)
+        resources = [worker["resources"] for worker in present(pair).values()]
         assert [resource[cluster_workers.SLOT] for resource in resources] == [1, 1]
 
 
@@ -72,13 +72,13 @@ def test_values_that_are_there_are_fetched_at_the_same_time(
     assert len(fetching) == 2 and all(result.value > 0 and result.attempts == 1 for result in results)
 
 
-def test_an_asynchronous_client_is_refused() -> None:
+def test_an_asynchronous_client_is_refused(pair: Client) -> None:
     async def proved(address: str) -> None:
         async with Client(address, asynchronous=True) as client:
             prove(example(memory), client, parameters=FEW)
 
-    with workers(1) as client, pytest.raises(ValueError, match="an asynchronous distributed"):
-        asyncio.run(proved(client.scheduler.address))
+    with pytest.raises(ValueError, match="an asynchronous distributed"):
+        asyncio.run(proved(pair.scheduler.address))
 
 
 def test_a_cluster_without_workers_is_waited_for_and_reported(caplog: pytest.LogCaptureFixture) -> None:
@@ -248,13 +248,15 @@ def test_a_worker_that_answers_late_gets_proofs(monkeypatch: pytest.MonkeyPatch)
         assert proof.result(60) == prove(example(memory), "sync", parameters=FEW)
 
 
-def test_no_worker_with_the_gpu_asked_for() -> None:
+def test_no_worker_with_the_gpu_asked_for(pair: Client) -> None:
     waiting = dask.config.set({settings.WAIT: 0.5})
-    with workers(1) as client, waiting, pytest.raises(ClusterError, match="device cuda:7: it sees 0 GPUs"):
-        prove(example(memory), client, parameters=FEW, device="cuda:7")
+    with waiting, pytest.raises(ClusterError, match="device cuda:7: it sees 0 GPUs"):
+        prove(example(memory), pair, parameters=FEW, device="cuda:7")
 
 
-def test_what_cannot_be_imported_fails_the_proof_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_imported_fails_the_proof_alone(
+    pair: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The statement has trace tasks of a module that only the client has."""
     (tmp_path / "mine.py").write_text("def made(device, *, columns):\n    return device.load(columns)\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -271,25 +273,23 @@ def test_what_cannot_be_imported_fails_the_proof_alone(tmp_path: Path, monkeypat
             for table in statement.tables
         ]
     )
-    with by_hand(tmp_path, [""]) as (client, _):
-        before = pids(client)
-        with pytest.raises(ModuleNotFoundError, match="mine"):
-            prove(trace_tasks, client, parameters=FEW)
-        assert prove(statement, client, parameters=FEW) == prove(statement, "sync", parameters=FEW)
-        assert pids(client) == before
+    before = pids(pair)
+    with pytest.raises(ModuleNotFoundError, match="mine"):
+        prove(trace_tasks, pair, parameters=FEW)
+    assert prove(statement, pair, parameters=FEW) == prove(statement, "sync", parameters=FEW)
+    assert pids(pair) == before
 
 
-def test_no_commitment_is_taken_from_a_worker() -> None:
+def test_no_commitment_is_taken_from_a_worker(pair: Client) -> None:
     """Otherwise a faulty worker could prove a statement with other preprocessed columns."""
     prepared = prepare(example(memory), parameters=FEW)
     assert prepared.preprocessed and prove_prepared(prepared, "sync")[1] is not None
-    with workers(1) as client:
-        proof, caps = prove_prepared(prepared, client, expected=lambda headers: expect(headers, example(memory), 0))
+    proof, caps = prove_prepared(prepared, pair, expected=lambda headers: expect(headers, example(memory), 0))
     assert caps is None and proof == prove(example(memory), "sync", parameters=FEW)
 
 
-def test_no_client_is_kept() -> None:
-    with workers(1) as client:
+def test_no_client_is_kept(pair: Client) -> None:
+    with Client(pair.scheduler.address) as client:
         prove(example(memory), client, parameters=FEW)
         assert client in joining._clusters
     kept = weakref.ref(client)
