@@ -12,10 +12,6 @@ import pytest
 from graphprover.kernels.cuda.nvrtc import NvrtcError, compile, library
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")  # A100; H100 and H200; B200; RTX 50
-BY_DEFAULT_ONE = [  # as parameters of a test
-    architecture if architecture == "sm_90" else pytest.param(architecture, marks=pytest.mark.slow)
-    for architecture in ARCHITECTURES
-]
 REQUIRE = "GRAPHPROVER_REQUIRE_NVRTC"  # set to 1, a missing compiler fails the tests instead of skipping them
 
 _REGISTERS, _FRAME = 0x2F, 0x11  # attributes of a kernel in section .nv.info

@@ -15,8 +15,9 @@ from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import LANES, TableNumber
 from graphprover.vm.tables.chips import CHIPS, IN_PLACE
 from tests.cuda import nvrtc
-from tests.cuda.nvrtc import BY_DEFAULT_ONE, Job
+from tests.cuda.nvrtc import ARCHITECTURES, Job
 from tests.random_statements import random_statement
+from tests.slow import slow_after
 from tests.vm.programs import everything
 
 nvrtc.require()
@@ -55,10 +56,14 @@ def check(kernels: list[tuple[Job, nvrtc.Kernel]], stack: int) -> None:
         assert 0 < kernel.registers <= 128 and kernel.stack <= stack, (job.title, job.architecture, kernel)
 
 
-@pytest.mark.parametrize("architecture", BY_DEFAULT_ONE)
-def test_compiles(architecture, record_kernels):
+@pytest.mark.parametrize(
+    ("architecture", "names"),
+    slow_after(1, [("sm_90", ["examples/memory"]), *((name, packaged_names()) for name in ARCHITECTURES)]),
+    ids=["some", *ARCHITECTURES],
+)
+def test_compiles(architecture, names, record_kernels):
     airs = list(random_statement(3, tables=2, max_width=20, max_degree=5, interactions=8)[1].descriptions)
-    examples = [air.describe() for name in packaged_names() for air in load_packaged(name).module.tables()]
+    examples = [air.describe() for name in names for air in load_packaged(name).module.tables()]
     # Keccak-f, which takes 30 s, is compiled with the machine's tables, whose bound on the stack is wider.
     airs += [air for air in examples if not air.name.startswith("keccak_")]
     airs += [Wide().describe(), *(CHIPS[name](1).describe() for name in EVERYWHERE)]
@@ -90,9 +95,9 @@ def test_every_table_of_the_machine_compiles(record_kernels):
     check(kernels, stack=4096)
 
 
-@pytest.mark.parametrize("names", [LANED[:1], pytest.param(LANED, marks=pytest.mark.slow)], ids=["one", "some"])
-def test_tables_of_several_instructions_a_row_compile(names, record_kernels):
-    kernels = nvrtc.compile_all(jobs((CHIPS[name](LANES[-1]).describe() for name in names), "sm_90"))
+@pytest.mark.slow
+def test_tables_of_several_instructions_a_row_compile(record_kernels):
+    kernels = nvrtc.compile_all(jobs((CHIPS[name](LANES[-1]).describe() for name in LANED), "sm_90"))
     record_kernels(kernels)
     check(kernels, stack=4096)
 
