@@ -28,6 +28,7 @@ from graphprover.protocol.parameters import SMALL
 from graphprover.prover.local import make
 from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared, PreparedShards
+from graphprover.runtime.arguments import expect, given
 from graphprover.runtime.deadline import check_deadline, within
 from graphprover.runtime.display.notebook import html, quoted, short
 from graphprover.runtime.files import check_room, read_input
@@ -41,7 +42,7 @@ from graphprover.vm.executor.execute import Execution, half_of_memory
 from graphprover.vm.executor.run_options import Limits, RunOptions, seed_for
 from graphprover.vm.executor.snapshot import Snapshot
 from graphprover.vm.executor.window import Window, record_window
-from graphprover.vm.statement.claim import MAX_STATED_INPUT, Claim
+from graphprover.vm.statement.claim import ANY, MAX_STATED_INPUT, Claim
 from graphprover.vm.statement.statement import Machine
 
 _log = logging.getLogger(__name__)
@@ -87,10 +88,13 @@ class Job:
     def __post_init__(self) -> None:
         if isinstance(self.prover, str | Path):
             raise TypeError(f"{self.prover!r} is a file, not a Prover: Prover({str(self.prover)!r}).job(...)")
+        expect(self.prover, Recipe, "Job: the prover", "give a Prover")
         if self.prover.mock:
             raise ValueError("mock=True: such a Prover makes mock proofs by its method prove, and has no jobs")
-        if isinstance(self.data, str):
-            raise TypeError(f"the input {self.data!r:.40} is text: give bytes, or a Path to a file")
+        if self.data is not None:
+            expect(self.data, (bytes, bytearray, memoryview, Path), "the input", "give bytes, or a Path to a file")
+        if type(self.exit_code) is not int and self.exit_code != ANY:
+            raise TypeError(f"exit_code is {given(self.exit_code)}: give an integer, or {ANY!r}")
         if not -MOST_PRIORITY <= self.priority <= MOST_PRIORITY:
             raise ValueError(f"priority {self.priority}: expected a number from -{MOST_PRIORITY} to {MOST_PRIORITY}")
         if self.timeout is not None and not 0 < self.timeout < inf:

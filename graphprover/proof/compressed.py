@@ -8,11 +8,13 @@ from os import PathLike
 from pathlib import Path
 
 from graphprover.field import Ext, P
+from graphprover.proof.mock import MockProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof, proof_from_bytes
 from graphprover.protocol.errors import RuleError, VerificationError
 from graphprover.protocol.joint import Joint, check_count, check_index
 from graphprover.protocol.parameters import Parameters
+from graphprover.runtime.arguments import expect
 from graphprover.runtime.display.notebook import html, quoted
 from graphprover.runtime.files import COMPRESSED_MAGIC, read_proof, write
 
@@ -391,3 +393,11 @@ def any_proof_from_bytes(data: bytes, max_members: int = MAX_MEMBERS) -> AnyProo
     if data.startswith(COMPRESSED_MAGIC):
         return CompressedProof.from_bytes(data, max_members=max_members)
     return proof_from_bytes(data)
+
+
+def expect_proof(proof: object) -> None:
+    """Raise TypeError if an argument is neither a proof nor its bytes."""
+    if isinstance(proof, str | PathLike):
+        raise TypeError(f"{proof!r} is a file, not a proof: load_proof({str(proof)!r}) reads it")
+    kinds = (Proof, ShardedProof, CompressedProof, MockProof, bytes)
+    expect(proof, kinds, "the proof", "give a proof, as prove returns it, or its bytes")

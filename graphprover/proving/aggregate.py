@@ -6,7 +6,7 @@ from typing import Any
 from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
-from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
+from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes, expect_proof
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.security import JOHNSON_PROXIMITY
@@ -65,6 +65,8 @@ def aggregate(
         VerificationError: A proof does not convince; the message names it.
         MemoryError: As in `graphprover.prove`.
     """
+    for own in () if isinstance(proofs, str | bytes) else proofs:
+        expect_proof(own)
     if not proofs or not rates:
         raise ValueError("give at least one proof and one rate")
     names = names or [f"proof {number}" for number in range(1, len(proofs) + 1)]

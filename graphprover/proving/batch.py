@@ -1,6 +1,6 @@
 """prove_many(): proofs of many jobs, by this process or by a cluster, as they come."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from graphprover.device import Device
@@ -8,6 +8,7 @@ from graphprover.graphs.executor_names import THREADS
 from graphprover.jobs.job import Job
 from graphprover.jobs.result import Result
 from graphprover.proving.executor import Begun, executor_of
+from graphprover.runtime.arguments import expect
 
 
 def prove_many(
@@ -65,4 +66,12 @@ def prove_many(
         graphprover.cluster.ClusterError: if the cluster can make no proofs.
         graphprover.device.DeviceLost: if this process has lost its GPU; the jobs before have been yielded.
     """
-    yield from executor_of(executor, device).prove_many(jobs, begun or (lambda job, worker: None))
+    expect(jobs, Iterable, "prove_many: jobs", "give a sequence or an iterator of Job")
+    checked = list(map(_job, jobs)) if isinstance(jobs, Collection) else map(_job, jobs)
+    yield from executor_of(executor, device).prove_many(checked, begun or (lambda job, worker: None))
+
+
+def _job(job: Job) -> Job:
+    """Return a job; raises TypeError for anything else."""
+    expect(job, Job, "prove_many: a job", "give a Job, as Prover.job makes it")
+    return job

@@ -6,7 +6,7 @@ from typing import Any
 from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
-from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
+from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes, expect_proof
 from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import Cap
@@ -14,7 +14,7 @@ from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.layer_tree import TreeNode, joined, nodes_of
 from graphprover.prover.local import told
 from graphprover.proving.executor import Executor, executor_of
-from graphprover.statement.shards import ShardedStatement
+from graphprover.statement.shards import ShardedStatement, expect_statement
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.subscribe import publish
 
@@ -58,6 +58,8 @@ def compress(
         VerificationError: The proof does not convince.
         MemoryError: As in `graphprover.prove`.
     """
+    expect_proof(proof)
+    expect_statement(statement, "compress")
     if isinstance(proof, bytes):
         proof = any_proof_from_bytes(proof)
     caps = None if preprocessed is None else [preprocessed]

@@ -14,6 +14,7 @@ from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
 from graphprover.prover.prepare import Prepared, prepare, wrapped
 from graphprover.prover.sharded import proof_task
 from graphprover.statement.check import warn
+from graphprover.statement.shards import expect_statement
 from graphprover.statement.statement import Statement
 
 
@@ -47,6 +48,7 @@ def graph(
     Raises:
         Exception: as `graphprover.prove`.
     """
+    expect_statement(statement, "graph")
     warn(statement)
     level = {"security": security, "rate": rate, "proximity": proximity, "hash": hash, "pow_bits": pow_bits}
     return graph_of(prepare(statement, parameters, **level), device)

@@ -29,7 +29,7 @@ from graphprover.runtime.display.notebook import html, quoted
 from graphprover.statement.cells import cells_per_row
 from graphprover.statement.check import warn
 from graphprover.statement.cost import Cost
-from graphprover.statement.shards import ShardedStatement
+from graphprover.statement.shards import ShardedStatement, expect_statement
 from graphprover.statement.statement import Statement
 
 
@@ -147,6 +147,7 @@ def plan(
     Raises:
         ValueError: for a malformed trace, an option that is not offered, or a level that cannot be reached.
     """
+    expect_statement(statement, "plan")
     for part in statement.statements:
         warn(part)
     if not statement.heads:

@@ -23,7 +23,7 @@ from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared, PreparedShards, check_headers, ready
 from graphprover.proving.executor import executor_of
 from graphprover.statement.check import warn
-from graphprover.statement.shards import ShardedStatement, shards_of
+from graphprover.statement.shards import ShardedStatement, expect_statement, shards_of
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.subscribe import publish, stage
 from graphprover.verifier import Verdict, expect
@@ -114,6 +114,7 @@ def prove(
         graphprover.device.DeviceLost: if a GPU fails, which this process must not use again.
         RuntimeError: by threads in a process that was forked from one that had used them.
     """
+    expect_statement(statement, "prove")
     for part in statement.statements:
         warn(part)
     if not statement.heads:

@@ -22,6 +22,7 @@ from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.proving.delayed import graph_of
 from graphprover.proving.executor import executor_of
 from graphprover.proving.plan import ProofPlan, plan_of_job
+from graphprover.runtime.arguments import expect, given
 from graphprover.runtime.display.notebook import html, quoted, short
 from graphprover.statement.check import warn
 from graphprover.statement.cost import Cost
@@ -69,6 +70,8 @@ class Prover(Recipe):
     ) -> None:
         if unknown := options.keys() - OptionsOfProof.__annotations__.keys():
             raise TypeError(f"a Prover has no option {min(unknown)!r}: choose {one_of(OptionsOfProof.__annotations__)}")
+        if not isinstance(program, str | os.PathLike) and not hasattr(program, "statement_about"):
+            raise TypeError(f"Prover: the program is {given(program)}: give a path; prove() takes a statement")
         opened = open_program(os.fspath(program)) if isinstance(program, str | os.PathLike) else program
         level, compress = level_of(options), options.get("compress", False)
         layers = _layer_levels(level, compress) if compress else ()
@@ -119,6 +122,7 @@ class Prover(Recipe):
             GuestFault: if the run cannot go on.
             ValueError: if the program is no ELF file.
         """
+        expect(data, (bytes, bytearray, memoryview), "the input", "give bytes")
         return self.program.execute(data, debug=self.debug, random_seed=random_seed, **limits)
 
     def cost(self, data: bytes = b"", *, random_seed: int | None = None, **limits: Unpack[Limits]) -> Cost:
@@ -138,6 +142,7 @@ class Prover(Recipe):
         """
         if self.program.elf is None:
             raise ProgramError(f"{self.program.name}: no ELF file, so it has no run with a cost")
+        expect(data, (bytes, bytearray, memoryview), "the input", "give bytes")
         return profile(self.program.elf, data, debug=self.debug, random_seed=random_seed, **limits).cost
 
     def plan(self, data: bytes | None = None, **options: Unpack[OptionsOfRun]) -> ProofPlan:

@@ -4,6 +4,7 @@ import logging
 
 from graphprover.air.debugger import Filled, Finding, findings
 from graphprover.air.unread import unread
+from graphprover.statement.shards import expect_statement
 from graphprover.statement.statement import Statement, as_columns, with_traces
 
 _log = logging.getLogger(__name__)  # warnings go to stderr by default
@@ -21,6 +22,7 @@ def check(statement: Statement) -> list[Finding]:
     Raises:
         ValueError: if a trace is missing or not a matrix of field elements.
     """
+    expect_statement(statement, "check")
     warn(statement)
     tables = []
     statement = with_traces(statement)

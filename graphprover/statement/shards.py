@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count, islice, pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from graphprover.air.description import AirDescription
 from graphprover.protocol.errors import RuleError
 from graphprover.protocol.joint import check_count
 from graphprover.protocol.lookup import max_tuple_width
+from graphprover.runtime.arguments import expect
 from graphprover.statement.statement import Statement, Table
 
 MAX_HEAD_ROWS = 512  # more than any final polynomial that `choose` takes has coefficients
@@ -135,3 +136,9 @@ def _buses(shards: Sequence[Sequence[AirDescription]]) -> list[list[tuple[str, i
         heads.append([*widths.items(), *((name, widest) for name in names)])
         unused += sum(len(air.locals) for air in shard)
     return heads
+
+
+def expect_statement(statement: Any, function: str) -> None:
+    """Raise TypeError if the argument of a function is no statement."""
+    expected = "give Statement([table])" if isinstance(statement, Table) else "give a Statement"
+    expect(statement, (Statement, ShardedStatement), f"{function}: the statement", expected)

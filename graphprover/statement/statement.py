@@ -18,6 +18,7 @@ from graphprover.protocol.layout import Layout
 from graphprover.protocol.parameters import Parameters
 from graphprover.protocol.preprocessed import preprocessed_cap
 from graphprover.protocol.transcript import RELEASE
+from graphprover.runtime.arguments import expect, given
 from graphprover.runtime.display.notebook import html, quoted, short
 from graphprover.statement.trace_task import TraceTask, make
 
@@ -41,14 +42,17 @@ class Table:
     def __post_init__(self) -> None:
         if isinstance(self.air, type):
             raise TypeError(f"{self.air.__name__} is a class: give an object of it, Table({self.air.__name__}(), ...)")
+        expect(self.air, Air, "Table: the first argument", "give an Air, whose rows the table has")
         if isinstance(self.main, list | tuple):
-            object.__setattr__(self, "main", np.asarray(self.main))
+            object.__setattr__(self, "main", _matrix(self.main, self.air.name))
+        elif self.main is not None and not hasattr(self.main, "shape"):
+            raise TypeError(f"table {self.air.name}: the trace is {given(self.main)}: give an array (columns, rows)")
         if self.public_values is None:
             return
         try:
             values = tuple(map(index, self.public_values))
         except TypeError as error:
-            raise TypeError(f"table {self.air.name}: {_no_integer(self.public_values)}") from error
+            raise TypeError(f"table {self.air.name}: {_no_integers(self.public_values)}") from error
         for place, value in enumerate(values):
             if not 0 <= value < P:
                 raise ValueError(
@@ -94,12 +98,28 @@ class Table:
         return as_columns(self.air.preprocessed_trace(), width, f"preprocessed columns of table {self.air.name}")
 
 
-def _no_integer(values: Any) -> str:
+def _matrix(rows: Sequence[Any], name: str) -> np.ndarray:
+    """Return the columns of a trace that are lists as an array."""
+    try:
+        return np.asarray(rows)
+    except ValueError as error:
+        raise ValueError(f"table {name}: the trace is a list of columns of different lengths") from error
+
+
+def _no_integers(values: Any) -> str:
     """Return the words about public values that are not all integers."""
-    if not isinstance(values, Iterable):
-        return f"the public values are {values!r}, not a sequence of integers"
-    place, value = next((place, value) for place, value in enumerate(values) if not hasattr(value, "__index__"))
+    if not isinstance(values, Iterable) or getattr(values, "ndim", 1) > 1:
+        return f"the public values are {given(values)}, not a sequence of integers; the trace is the third argument"
+    place, value = next((place, value) for place, value in enumerate(values) if not _is_integer(value))
     return f"public value {place} is {value!r}, not an integer"
+
+
+def _is_integer(value: Any) -> bool:
+    try:
+        index(value)
+    except TypeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +150,12 @@ class Statement:
     def __init__(self, tables: Sequence[Table], label: str = "") -> None:
         if isinstance(tables, Table):
             raise TypeError("a statement has a sequence of tables: Statement([Table(...)])")
+        if not isinstance(tables, Iterable):
+            raise TypeError(f"Statement: the tables are {given(tables)}: give a sequence of Table")
+        expect(label, str, "Statement: the label", "give text")
         object.__setattr__(self, "tables", tuple(tables))
+        for place, table in enumerate(self.tables):
+            expect(table, Table, f"Statement: table {place}", "give a Table(air, public_values, trace)")
         object.__setattr__(self, "label", label)
         object.__setattr__(self, "_caps", {})
         if not 1 <= len(self.tables) <= MAX_TABLES:
@@ -211,13 +236,14 @@ def as_columns(array: Any, width: int, what: str) -> np.ndarray:
     """Return an array as contiguous uint64 (columns, rows) of field elements; raises ValueError for any other array."""
     columns = np.asarray(array)
     if columns.ndim != 2 or columns.shape[0] != width:
-        raise ValueError(f"{what}: shape {columns.shape}; expected ({width} columns, rows)")
+        other = "; transpose it" if columns.shape[1:] == (width,) else ""
+        raise ValueError(f"{what}: shape {columns.shape}; expected ({width} columns, rows){other}")
     rows = columns.shape[1]
     if rows == 0 or rows & (rows - 1):
         raise ValueError(f"{what}: {rows} rows; the number of rows must be a power of two")
     if columns.dtype != np.uint64:
         if columns.dtype.kind not in "iub":
-            raise ValueError(f"{what}: dtype {columns.dtype}; use uint64 words below p")
+            raise ValueError(f"{what}: dtype {columns.dtype} is the problem; use uint64 words below p")
         if columns.dtype.kind == "i" and (columns < 0).any():
             raise ValueError(f"{what}: dtype {columns.dtype} with values outside the field; use uint64 words below p")
         columns = columns.astype(np.uint64)

@@ -1,12 +1,10 @@
 """verify(): a proof of any kind, single, sharded or compressed."""
 
-from os import PathLike
-
-from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
+from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes, expect_proof
 from graphprover.proof.mock import MockProof, is_mock
 from graphprover.protocol.proof import Cap, Caps
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security
-from graphprover.statement.shards import ShardedStatement
+from graphprover.statement.shards import ShardedStatement, expect_statement
 from graphprover.statement.statement import Statement
 from graphprover.verifier.mock import verify_mock
 from graphprover.verifier.shards import expect_header, verify_shards
@@ -48,9 +46,8 @@ def verify(
         VerificationError: for every proof that does not convince, however malformed; it says why.
         ValueError: if the statement is malformed.
     """
-    if isinstance(proof, str | PathLike):
-        raise TypeError(f"{proof!r} is a file, not a proof: verify(load_proof({str(proof)!r}), ...)")
     proof = parsed(proof, allow_mock)
+    expect_statement(statement, "verify")
     caps = None if preprocessed is None or proof.header.joint else (preprocessed,)
     return verify_made(proof, statement, security, proximity, caps)
 
@@ -60,6 +57,7 @@ def parsed(proof: AnyProof | MockProof | bytes, allow_mock: bool) -> AnyProof | 
     if isinstance(proof, MockProof) and not allow_mock:
         proof = proof.to_bytes()  # which is refused below
     if not isinstance(proof, bytes):
+        expect_proof(proof)
         return proof
     return MockProof.from_bytes(proof) if allow_mock and is_mock(proof) else any_proof_from_bytes(proof)
 

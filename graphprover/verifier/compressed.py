@@ -22,6 +22,7 @@ from graphprover.protocol.proof import Cap, Caps
 from graphprover.protocol.security import JOHNSON_PROXIMITY, Security
 from graphprover.recursion.head.heads import Child, Heads, heads_of
 from graphprover.recursion.head.messages import shard_terms
+from graphprover.runtime.arguments import expect
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, binding_digest
 from graphprover.verifier.headers import check_level, layout_of_proof
@@ -62,6 +63,7 @@ def verify_aggregate(
         VerificationError: The proof does not convince. Messages begin with the layer or the member at fault.
         ValueError: A statement is malformed.
     """
+    expect(proof, (CompressedProof, bytes), "verify_aggregate: the proof", "give a CompressedProof or its bytes")
     if isinstance(proof, bytes):
         proof = CompressedProof.from_bytes(proof, max_members=max_members)
     check_members(len(proof.bases), len(proof.layers) - 1, max_members)
