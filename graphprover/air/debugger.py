@@ -23,8 +23,15 @@ class Filled:
     preprocessed: np.ndarray | None
 
 
-@dataclass(frozen=True)
-class Malformed:
+class _Found:
+    """A finding, which lists show as one line and ``print`` in full."""
+
+    def __repr__(self) -> str:
+        return f"<{'; '.join(line.strip() for line in str(self).splitlines())}>"
+
+
+@dataclass(frozen=True, repr=False)
+class Malformed(_Found):
     """Traces or public values whose shapes do not fit the tables."""
 
     where: str  # name of a table, or "statement"
@@ -34,8 +41,8 @@ class Malformed:
         return f"{self.where}: {self.reason}"
 
 
-@dataclass(frozen=True)
-class FailingConstraint:
+@dataclass(frozen=True, repr=False)
+class FailingConstraint(_Found):
     """A constraint that is not zero on some row."""
 
     table: str
@@ -50,8 +57,8 @@ class FailingConstraint:
         return f"{self.table}: constraint fails on row {self.row}{others}\n  {self.label}{cells}"
 
 
-@dataclass(frozen=True)
-class CountOverWeight:
+@dataclass(frozen=True, repr=False)
+class CountOverWeight(_Found):
     """A message count above its declared weight, which invalidates the bound that rules out wrapped counts."""
 
     table: str
@@ -93,8 +100,8 @@ class Unmatched:
         return f"{list(self.fields)}: sent {self.sent}, received {self.received}{lines}"
 
 
-@dataclass(frozen=True)
-class UnbalancedBus:
+@dataclass(frozen=True, repr=False)
+class UnbalancedBus(_Found):
     """A bus, or a local lookup, with unmatched messages."""
 
     bus: str

@@ -30,6 +30,7 @@ from graphprover.air.expression import (
 )
 from graphprover.air.lookups import Interaction, Lookup, Message, pack_same_bus, pin_degree, unpacked
 from graphprover.field import EXTENSION_DEGREE, P
+from graphprover.runtime.display.notebook import MOST_ROWS, html, quoted
 
 __all__ = ["AirDescription", "Interaction", "Lookup", "Message", "check_bus_widths", "check_multiplicity_bound"]
 
@@ -70,7 +71,13 @@ def reachable(nodes: Sequence[Node], roots: Iterable[int]) -> list[int]:
     return order
 
 
-@dataclass(frozen=True)
+def _listed(names: Sequence[str]) -> str:
+    """Return names as text, of many the first ones."""
+    more = [f"and {len(names) - MOST_ROWS:,} more"] if len(names) > MOST_ROWS else []
+    return ", ".join([*names[:MOST_ROWS], *more])
+
+
+@dataclass(frozen=True, repr=False)
 class AirDescription:
     """One table: its shape, constraints and interactions over one list of nodes (see `graphprover.air.expression`)."""
 
@@ -86,6 +93,24 @@ class AirDescription:
     constraint_labels: tuple[str, ...]  # one display label for each constraint
     locals: tuple[Interaction, ...]  # local lookups in emission order
     globals: tuple[Interaction, ...]  # interactions with buses in emission order
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        names = {"columns": self.main_names, "preprocessed": self.preprocessed_names}
+        names["public values"] = self.public_names
+        facts = {kind: _listed(of_kind) for kind, of_kind in names.items() if of_kind}
+        degrees = [self.degrees[node] for node in self.constraints]
+        rows = zip(self.constraint_labels, degrees, strict=True)
+        return html(self._title, facts, [("constraint", "degree"), *rows])
+
+    @property
+    def _title(self) -> str:
+        degree = max((self.degrees[node] for node in self.constraints), default=0)
+        messages = sum(len(interaction.tuples) for interaction in (*self.locals, *self.globals))
+        constraints = f"{len(self.constraints)} constraints of degree {degree}"
+        return f"Description of {quoted(self.name)}: {self.main_width} columns, {constraints}, {messages} messages"
 
     def __hash__(self) -> int:
         return self._hash

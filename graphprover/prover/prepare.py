@@ -41,7 +41,10 @@ class Prepared:
     @property
     def name(self) -> str:
         """The name of the proof in observations and logs."""
-        return f"layer {self.layer}" if self.layer else self.label
+        if self.layer:
+            return f"layer {self.layer}"
+        first, *others = (air.name for air in self.layout.tables)
+        return self.label or f"{first}{f' and {len(others)} more' if others else ''}"
 
     @property
     def shapes(self) -> list[tuple[Layout, tuple[Array | TraceTask, ...]]]:

@@ -22,7 +22,7 @@ from graphprover.prover.local import make
 from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared, PreparedShards, check_headers, ready
 from graphprover.proving.executor import executor_of
-from graphprover.statement.check import warn
+from graphprover.statement.check import warn, warn_of_false
 from graphprover.statement.shards import ShardedStatement, expect_statement, shards_of
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.subscribe import publish, stage
@@ -81,8 +81,8 @@ def prove(
 
     On a cluster one worker makes the whole proof, or each shard of it, on its own device, and it is verified here
     (docs/cluster.md). A local proof is not verified. The bytes of the proof depend on neither executor nor device. A
-    trace that does not satisfy its table gives a proof that does not verify: `graphprover.check` names the row. Columns
-    and public values that no constraint reads are reported in warnings.
+    trace that does not satisfy its table gives a proof that does not verify: `graphprover.check` names the row, and a
+    warning does if the trace is small. Columns and public values that no constraint reads are reported in warnings.
 
     Args:
         statement: The statement.
@@ -121,6 +121,7 @@ def prove(
         statement = in_shards(statement.statements[0], shards)
     with stage("prepare"):
         prepared = ready(statement, Level(security, rate, proximity, hash, pow_bits), parameters)
+        warn_of_false(statement)
     level = 0 if parameters else security  # with its own parameters, the caller has chosen the level
 
     def expected(headers: Proof | ShardedProof) -> Expected:

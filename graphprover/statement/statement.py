@@ -30,7 +30,7 @@ BINDING_MAGIC = b"graphprover statement 2"
 _PREPROCESSED: WeakKeyDictionary[Air, np.ndarray] = WeakKeyDictionary()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """One table of a statement."""
 
@@ -59,6 +59,22 @@ class Table:
                     f"table {self.air.name}: public value {place} is {value}, not in 0..p - 1, p = 2^64 - 2^32 + 1"
                 )
         object.__setattr__(self, "public_values", values)
+
+    def __repr__(self) -> str:
+        return f"<{self._title}>"
+
+    def _repr_html_(self) -> str:
+        values = "any" if self.public_values is None else short(", ".join(map(str, self.public_values)) or "none")
+        return html(self._title, {"public values": values})
+
+    @property
+    def _title(self) -> str:
+        return f"Table {quoted(self.air.name)}: {f'{self.size} (columns × rows)' if self.size else 'no trace'}"
+
+    @property
+    def size(self) -> str:
+        """The columns and rows of the trace, as text; empty without one."""
+        return " × ".join(f"{size:,}" for size in getattr(self.main, "shape", ()))
 
     @cached_property
     def preprocessed(self) -> np.ndarray | None:
@@ -122,7 +138,7 @@ def _is_integer(value: Any) -> bool:
     return True
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BlankTable(Table):
     """A table with preprocessed columns known by their commitment only: shown as zeros, without memory."""
 
@@ -168,9 +184,8 @@ class Statement:
     def _repr_html_(self) -> str:
         rows: list[tuple[object, ...]] = [("table", "trace: columns × rows", "public values")]
         for table in self.tables:
-            trace = " × ".join(f"{size:,}" for size in getattr(table.main, "shape", ()))
             values = "any" if table.public_values is None else len(table.public_values)
-            rows.append((short(table.air.name), trace or "none", values))
+            rows.append((short(table.air.name), table.size or "none", values))
         return html(self._title, {}, rows)
 
     @property

@@ -19,9 +19,11 @@ from graphprover import (
     Statement,
     Table,
     VerificationError,
+    check,
     observed,
     verify,
 )
+from graphprover.examples.fibonacci import Fibonacci, trace
 from graphprover.graphs.planner.plan import make_plan
 from graphprover.jobs.opening import load_packaged
 from graphprover.protocol.parameters import Parameters
@@ -148,3 +150,31 @@ def test_proofs_in_files(proof: Proof, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(files, "MAX_PROOF_BYTES", 1 << 10)
     with pytest.raises(FileError, match=r"proof.bin: more than"):
         Proof.load(path)
+
+
+def test_a_table_and_its_description_are_short() -> None:
+    table = Table(Fibonacci(), *reversed(trace(64)))
+    assert repr(table) == "<Table 'fibonacci': 3 × 64 (columns × rows)>"
+    assert repr(Table(Fibonacci())) == "<Table 'fibonacci': no trace>"
+    assert "public values: 63, 6557470319842" in table._repr_html_()
+    described = Fibonacci().describe()
+    assert repr(described) == "<Description of 'fibonacci': 3 columns, 8 constraints of degree 2, 0 messages>"
+    assert "columns: step, left, right<br>public values: steps, result" in described._repr_html_()
+    assert described._repr_html_().count("<tr>") == 1 + 8
+    (keccak, *_) = (air.describe() for air in load_packaged("examples/keccak").module.tables())
+    assert len(repr(keccak)) < 120 and "more" in keccak._repr_html_()
+
+
+def test_findings_are_lines() -> None:
+    main, values = trace(64)
+    main[1, 5] += np.uint64(1)
+    found = check(Statement([Table(Fibonacci(), values, main)]))
+    first = repr(found[0])
+    assert first.startswith("<fibonacci: constraint fails on row 4; ") and first.endswith("right = 5>")
+    assert "\n" not in repr(found)
+
+
+def test_an_observation_names_the_tables_of_a_proof_without_label() -> None:
+    with observed() as seen:
+        prove(Statement([Table(Fibonacci(), *reversed(trace(64)))]), "sync", device="cpu")
+    assert seen[0].name == "fibonacci" and repr(seen).startswith("[<Observation of fibonacci: ")
