@@ -159,6 +159,7 @@ class BatchTasks(Iterator[ProvingTask]):
             priority=first.priority,
             seconds=sum(map(_estimate, group)),
             timeout=sum(given) if len(given) == len(group) else None,
+            interrupt=None if more else first.interrupt,
             log_fields=_log_fields(group),
         )
         self._jobs[task] = group

@@ -163,7 +163,7 @@ class Dispatcher:
             fetched = self._fetched()
             for opened in self._open:
                 self._settle(opened, fetched)
-                self._end_overdue(opened)
+                self._end_early(opened)
             if time.monotonic() - self._polled > POLL_SECONDS:
                 self._poll()
                 self._polled = time.monotonic()
@@ -350,14 +350,19 @@ class Dispatcher:
                 self._check_scheduler(CancelledError(opened.task.name))
                 self._retry(opened, attempt, Reason.CANCELLED)
 
-    def _end_overdue(self, opened: _OpenTask) -> None:
-        """End a task with JobTimeout if its worker has not done so, such as one whose GPU hangs.
+    def _end_early(self, opened: _OpenTask) -> None:
+        """End a task that is interrupted, or with JobTimeout if its worker has not done so, as one whose GPU hangs.
 
-        The worker goes on with it, and gets no other task until it ends.
+        The worker ends it before its next step (`graphprover.cluster.worker`), and gets no other task until then.
         """
-        seconds = opened.task.timeout
+        task, seconds = opened.task, opened.task.timeout
+        try:
+            if task.interrupt and not opened.result:
+                task.interrupt()
+        except Exception as error:
+            opened.end(None, error)
         if seconds is not None and not opened.result and time.monotonic() > opened.started + seconds + OVERDUE_SECONDS:
-            opened.end(None, JobTimeout(opened.task.name, seconds))
+            opened.end(None, JobTimeout(task.name, seconds))
 
     def _take(self, opened: _OpenTask, attempt: Attempt, fetched: _Fetched) -> None:
         """End the task with the value of an attempt, unless it could not be fetched or is refused."""
@@ -565,7 +570,7 @@ class Dispatcher:
                 attempt.future.release()
 
     def _release(self, attempt: Attempt) -> None:
-        """Release an attempt: the scheduler forgets it, and a proof that runs is finished first."""
+        """Release an attempt: the scheduler forgets it, and its worker ends a proof before its next step."""
         self._attempts.pop(str(attempt.future.key), None)
         if attempt.location is Location.UNRESPONSIVE and attempt.future.status == "pending":
             self._abandoned.append(attempt)

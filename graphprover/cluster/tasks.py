@@ -39,6 +39,8 @@ class ProvingTask:
     priority: int = 0  # tasks with a higher one go first
     seconds: float = inf  # the estimated time; infinity if it is unknown
     timeout: float | None = None  # seconds in which a worker must have ended it, from its start
+    # Called about once a second, until it raises: then its exception is the result, and the worker ends the task.
+    interrupt: Callable[[], None] | None = None
     log_fields: Mapping[str, object] = field(default_factory=dict)  # of log lines about it
 
     @property

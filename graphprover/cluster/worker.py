@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
@@ -32,6 +33,7 @@ from graphprover.device.choose import AUTO, CPU, device_for, profile_of
 from graphprover.jobs.precompile import load_interpreter
 from graphprover.jobs.warmup import prove_smallest
 from graphprover.prover.made import Made
+from graphprover.runtime.deadline import check_deadline, within
 from graphprover.runtime.numba_cache import is_compiled
 from graphprover.telemetry.merge import TaskTelemetry
 from graphprover.vm.executor import interpreter
@@ -141,14 +143,22 @@ def _by(worker: Worker, telemetry: TaskTelemetry | None) -> TaskTelemetry | None
 
 @contextmanager
 def _task() -> Iterator[Worker]:
-    """Run a task alone in this process.
+    """Run a task alone in this process, and end it early once the scheduler has released it for its client.
 
     If a GPU fails, the process ends, because it cannot use the GPU any more. The nanny starts another process, and the
     scheduler reassigns the proof.
     """
     worker = get_worker()
-    with _proving:
-        worker.log_event(BEGUN, {"key": str(worker.get_current_task()), "worker": worker.address})
+    key = worker.get_current_task()
+
+    def check_wanted() -> None:
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled":
+            raise CancelledError(f"{key}: its client has given it up")
+
+    with _proving, within(None, str(key), interrupt=check_wanted):
+        check_deadline()  # after the task before
+        worker.log_event(BEGUN, {"key": str(key), "worker": worker.address})
         install(worker)
         _keep_freed()
         try:

@@ -82,7 +82,8 @@ class Job:
     timeout: float | None = None
     # Called with the progress of a proof by this process, if `make` has no other receiver; an exception ends the job.
     progress: Tell | None = None
-    # Called as often as the timeout is checked, in this process; an exception ends the job.
+    # Called in this process; an exception ends the job. It is called as often as the timeout is checked, or about once
+    # a second if a worker proves the job alone.
     interrupt: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:

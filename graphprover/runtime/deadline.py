@@ -42,9 +42,10 @@ def within(
         seconds: The seconds; None is no deadline.
         job: The name of the job.
         spent: Seconds that the job has used before.
-        interrupt: Called by each `check_deadline`; its exception ends the job.
+        interrupt: Called by each `check_deadline`; its exception ends the job. By default that of the block around.
     """
-    ends = None
+    outer, ends = _deadline.get(), None
+    interrupt = interrupt or (outer.interrupt if outer else None)
     if seconds is not None or interrupt:
         most = inf if seconds is None else seconds
         ends = _Deadline(time.monotonic() + most - spent, job, most, interrupt)

@@ -2,7 +2,7 @@
 
 import struct
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from math import inf
@@ -37,6 +37,7 @@ class FakeJob:
     weight: int = 0
     priority: int = 0
     timeout: float | None = None
+    interrupt: Callable[[], None] | None = None
     log_fields: dict[str, str] = field(default_factory=dict)
 
 

@@ -159,6 +159,66 @@ def test_a_statement_that_is_false_fails_once_it_is_proved_twice(pair: Client, s
     assert first != second and str(raised.value).endswith(f", by {second}")
 
 
+class Counted(Once):
+    """A device that counts its operations, of which the first waits for the file ``marker``.go."""
+
+    def __reduce__(self) -> Any:
+        return Counted, (self.operation, self.marker, "")
+
+    def __getattr__(self, operation: str) -> Any:
+        method = getattr(self._cpu, operation)
+        return self._happens(method) if operation in ROUNDS else method
+
+    def _happens(self, method: Any) -> Any:
+        def run(*arguments: Any) -> Any:
+            with self.marker.open("a") as file:
+                file.write("called\n")
+            until(self.marker.with_suffix(".go").exists)
+            return method(*arguments)
+
+        return run
+
+
+class GivenUp(Exception):
+    """The reason of a client."""
+
+
+@pytest.mark.parametrize("how", ["interrupted", "closed"])
+def test_a_worker_ends_a_proof_that_its_client_has_given_up(
+    pair: Client, prepared: Prepared, tmp_path: Path, how: str
+) -> None:
+    """It ends before the next operation of its device, and proves again then."""
+    calls: Any = tmp_path / "calls"
+
+    def interrupt() -> None:
+        if calls.exists() and how == "interrupted":
+            raise GivenUp
+
+    def wanted(dask_worker: Any) -> int:
+        return sum(task.state == "executing" for task in dask_worker.state.tasks.values())
+
+    def running(dask_worker: Any) -> int:
+        return len(dask_worker.state.executing)
+
+    with joined(pair) as cluster:
+        given = [replace(task(prepared, Counted("", calls, "")), interrupt=interrupt)]
+        if how == "interrupted":
+            (ended,) = cluster.run(given, "cpu")
+            assert isinstance(ended.error, GivenUp)
+        else:
+            given.append(replace(task(prepared, name="another")))
+            with closing(cluster.run(given, "cpu")) as results:
+                assert next(results).task.name == "another"
+                until(calls.exists)
+        until(lambda: not sum(pair.run(wanted).values()))
+        assert sum(pair.run(running).values()) == 1
+        calls.with_suffix(".go").touch()
+        until(lambda: not sum(pair.run(running).values()))
+        assert calls.read_text() == "called\n"
+        (after,) = cluster.run([task(prepared)], "cpu")
+        assert after.value is not None
+
+
 class FailsAlways(Once):
     """A device without memory for quotients."""
 
