@@ -230,25 +230,7 @@ class ShardTasks:
                 _log.warning("graphprover: prove-%s: recomputed from the beginning by %s", result.task.name, worker)
 
         for number in sorted(numbers, key=lambda number: -number.index):
-            version, stayed = self.current[number.index], self.staying.pop(number.index, None)
-            if not stayed:
-                self._forget(number.index, FINISH)
-            before = stayed or version.result
-            if before.is_lost:  # Dask need not recompute it
-                self.let_go([before])
-            held = before if before in self.retained else None
-            of_run = isinstance(self.given[version.token][number.index], RunShard)
-            task = self._task(
-                number,
-                FINISH,
-                version.token,
-                avoid,
-                joint,
-                nonce,
-                held=held,
-                at=held.worker if held and of_run else "",
-            )
-            tasks[replace(task, retain=stay, part=stay)] = number
+            tasks[replace(self._second_task(number, avoid, joint, nonce), retain=stay, part=stay)] = number
         self._run(tasks, take)
         for number, (checked, worker) in checks.items():
             try:
@@ -260,6 +242,20 @@ class ShardTasks:
             if stayed := self.staying.pop(number.index, None):
                 self.let_go([stayed])
         return refused
+
+    def _second_task(
+        self, number: ShardNumber, avoid: Mapping[int, frozenset[str]], joint: Joint, nonce: int
+    ) -> ProvingTask:
+        """Return the second task of a shard, which depends on its commitment or its proof if a worker retains it."""
+        version, stayed = self.current[number.index], self.staying.pop(number.index, None)
+        if not stayed:
+            self._forget(number.index, FINISH)
+        before = stayed or version.result
+        if before.is_lost:  # Dask need not recompute it
+            self.let_go([before])
+        held = before if before in self.retained else None
+        at = held.worker if held and isinstance(self.given[version.token][number.index], RunShard) else ""
+        return self._task(number, FINISH, version.token, avoid, joint, nonce, held=held, at=at)
 
     def release(self) -> None:
         """Release the values that workers retain of unfinished shards."""

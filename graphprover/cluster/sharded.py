@@ -249,21 +249,12 @@ def _finished(
     draw = Stage(DRAW, drawing, clock())
     expected, stages = asked.checks.submit(asked.expect, headers), dict[int, Stage]()
 
-    def check(index: int, shard: Proof | StayingShard) -> "Future[InCommon]":
-        def checked() -> InCommon:
-            values: InCommon
-            if isinstance(shard, StayingShard):
-                values = shard
-                with blamed_shard(headers, index):
-                    check_header(shard.header, headers.proofs[index])
-            else:
-                values, stages[index] = asked.checks.check(expected.result(), index, shard)
-            if values.lookup_nonce != nonce:
-                what = "its nonce before the lookup challenges is not the joint nonce"
-                raise shard_error(index, VerificationError("shards.nonce", what))
-            return values
+    def verified(index: int, shard: Proof) -> InCommon:
+        batch, stages[index] = asked.checks.check(expected.result(), index, shard)
+        return batch
 
-        return asked.checks.submit(checked)
+    def check(index: int, shard: Proof | StayingShard) -> "Future[InCommon]":
+        return asked.checks.submit(_checked, headers, index, shard, nonce, verified)
 
     def restore(indices: Sequence[int]) -> None:
         before = {index: tasks.shards[index] for index in indices}
@@ -305,6 +296,27 @@ def _finished(
         return failed(error)
     proof = _joined(joint, nonce, headers, [tasks.shards[number.index] for number in tasks.numbers])
     return _Proved(proof, verdict, versions, draw, stages, Stage("join", finished, clock()), restore)
+
+
+def _checked(
+    headers: ShardedProof,
+    index: int,
+    shard: Proof | StayingShard,
+    nonce: int,
+    verified: Callable[[int, Proof], InCommon],
+) -> InCommon:
+    """Check the header of a shard that stays on its worker, or verify another one; and compare the joint nonce."""
+    values: InCommon
+    if isinstance(shard, StayingShard):
+        values = shard
+        with blamed_shard(headers, index):
+            check_header(shard.header, headers.proofs[index])
+    else:
+        values = verified(index, shard)
+    if values.lookup_nonce != nonce:
+        what = "its nonce before the lookup challenges is not the joint nonce"
+        raise shard_error(index, VerificationError("shards.nonce", what))
+    return values
 
 
 def _joined(joint: Joint, nonce: int, headers: ShardedProof, shards: Sequence[Proof | StayingShard]) -> ShardedProof:

@@ -82,8 +82,7 @@ class Job:
     timeout: float | None = None
     # Called with the progress of a proof by this process, if `make` has no other receiver; an exception ends the job.
     progress: Tell | None = None
-    # Called in this process; an exception ends the job. It is called as often as the timeout is checked, or about once
-    # a second if a worker proves the job alone.
+    # Called in this process before each task, or about once a second if a worker proves; an exception ends the job.
     interrupt: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
