@@ -90,7 +90,10 @@ class ProofPlan:
             facts["cycles"] = self.cycles
         if self.cost is not None:
             facts["cost"] = self.cost
-        facts["tasks"] = repr(self.graph) if isinstance(self.graph, Plan) else f"in {self.shards} shards"
+        if isinstance(self.graph, Plan):
+            facts["tasks"] = len(self.graph.tasks)
+        else:
+            facts["shards"] = self.shards
         facts["bytes of memory for proofs"] = "unknown" if self.memory is None else self.memory
         facts["proof of work"] = f"2^{self.pow_bits} hashes, {self.work_seconds:.2g} s on average"
         heads = ("rate", "queries", "bytes of the proof", "least seconds", "expected seconds", "peak bytes of memory")

@@ -71,7 +71,8 @@ class Plan:
 
     @property
     def _title(self) -> str:
-        return f"Plan of {len(self.tasks)} tasks for {len(self.layout.tables)} tables"
+        tables = len(self.layout.tables)
+        return f"Plan of {len(self.tasks)} tasks for {tables} table{'s' * (tables != 1)}"
 
     @cached_property
     def total(self) -> Cost:
