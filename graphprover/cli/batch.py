@@ -96,6 +96,9 @@ def add(command: Command) -> None:
         action="store_true",
         help="Keep an existing output file if it is a valid proof of the same statement. Prove all other jobs.",
     )
+    parser.add_argument(
+        "--fail-fast", action="store_true", help="End at the first job that fails. Default: make all other proofs."
+    )
     add_report(parser, "times by stage and round, summed over all proofs")
     group_of(parser, FILES).add_argument(
         "--summary",
@@ -163,6 +166,8 @@ def run(options: argparse.Namespace) -> int:
                         writing.begin(partial(end, result.job, *_finished(jobs[result.job], result)))
                         seen += given if alone else [one.brief() for one in given]
                         given.clear()
+                        if options.fail_fast and result.error:
+                            break
             except Exception:
                 if progress.results:
                     print(f"graphprover: {words()}", file=sys.stderr)

@@ -159,6 +159,8 @@ def batch_report(total: Facts) -> list[Block]:
     """Return the counts of a batch's jobs by outcome, and its figures (`batch_figures.figures`)."""
     made = f"{total['made']:,} made in {total['seconds']:.1f} s"
     others = [f"{total[outcome]:,} {outcome}" for outcome in ("kept", "failed") if total[outcome]]
+    left = total["jobs"] - total["made"] - total["kept"] - total["failed"]
+    others += [f"{left:,} not ended"] if left else []
     others += [f"{total['retries']:,} retries"] if total["retries"] else []
     counts = ", ".join([f"{total['jobs']:,} jobs: {made}", *others])
     if not total["made"]:

@@ -103,6 +103,19 @@ def valid(name: str, program: str) -> bool:
     return main(["verify", f"proofs/{name}.bin", program, "--security", "30"]) == OK
 
 
+def test_the_first_failed_job_may_end_the_batch(capsys: pytest.CaptureFixture[str]) -> None:
+    """The job with the highest priority fails; the others begin without the option only."""
+    jobs = BATCH.replace('program = "leaves.elf"', 'program = "leaves.elf"\npriority = 1')
+    Path("jobs.toml").write_text(jobs)
+    assert main(["batch", "jobs.toml", "--fail-fast", "--executor", "threads"]) == FAILED
+    out, err = capsys.readouterr()
+    assert out.startswith("5 jobs: 0 made in ") and ", 1 failed, 4 not ended\n" in out
+    assert err.startswith("1/5 leaves: failed: ") and not list(Path("proofs").iterdir())
+    assert main(["batch", "jobs.toml", "--resume", "--json"]) == FAILED
+    total = json.loads(capsys.readouterr().out)
+    assert (total["made"], total["failed"]) == (4, 1)
+
+
 def test_a_job_that_fails_ends_no_other(capsys: pytest.CaptureFixture[str]) -> None:
     found = batch("--json", code=FAILED)
     out, err = capsys.readouterr()
