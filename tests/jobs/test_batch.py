@@ -158,7 +158,8 @@ def test_thousands_of_jobs_on_a_cluster_take_no_more_memory_than_few(
                     begun(task, "tcp://1")
                     (asked,) = pickle.loads(task.payload())
                     several = isinstance(asked.subject, list)
-                    yield TaskResult(task, [found] * len(asked.subject) if several else found, None, "tcp://1", 1)
+                    value = task.check([found] * len(asked.subject) if several else found, "tcp://1")
+                    yield TaskResult(task, value, None, "tcp://1", 1)
 
     @contextmanager
     def joined(executor: Any, tasks: int | None, wait_for_all: bool) -> Iterator[FakeCluster]:
@@ -234,7 +235,8 @@ class FakeCluster:
                 continue
             (asked,) = pickle.loads(task.payload())
             assert asked.device == device == "cpu" and asked.verify
-            yield TaskResult(task, made(asked.subject, "threads", asked.device), None, f"tcp://{number}", 1)
+            value = task.check(made(asked.subject, "threads", asked.device), f"tcp://{number}")
+            yield TaskResult(task, value, None, f"tcp://{number}", 1)
 
 
 def test_results_of_a_cluster_are_those_of_their_jobs(
