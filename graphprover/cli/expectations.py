@@ -17,14 +17,15 @@ IN_BYTES = {"output": "--expect-output FILE or --expect-output-hex HEX", "input"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``verify`` for expectations."""
-    parser.add_argument(
+    group = parser.add_argument_group("expectations")
+    group.add_argument(
         "--input",
         type=path_argument,
         metavar="FILE",
         help="Guests only: fail unless the proof states this input (made with prove --commit-input).",
     )
-    add_option(parser, "exit_code", "Fail unless the run ended with exit code N, or `any` to accept every exit code.")
-    output = parser.add_mutually_exclusive_group()
+    add_option(group, "exit_code", "Fail unless the run ended with exit code N, or `any` to accept every exit code.")
+    output = group.add_mutually_exclusive_group()
     output.add_argument(
         "--expect-output",
         type=path_argument,
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HEX",
         help="Guests only: fail unless the output equals these bytes, in hexadecimal.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--expect",
         action="append",
         default=[],

@@ -63,29 +63,30 @@ def add(command: Command) -> None:
 
 def _add_access(parser: argparse.ArgumentParser) -> None:
     """Add the options of tokens, TLS and callbacks."""
-    parser.add_argument(
+    group = parser.add_argument_group("access")
+    group.add_argument(
         "--tokens",
         type=path_argument,
         metavar="FILE",
         help="Accept only requests with a token of FILE, which has a line with the name and the SHA-256 of each "
         "token. A client sees the jobs of its token. Default: anybody who can connect may do anything.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--add-token",
         metavar="NAME",
         help="Add a token called NAME to the file of --tokens, print the token, and end. A running service reads the "
         "file when it starts.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--allow-anybody",
         action="store_true",
         help="Listen at an address that other hosts can reach without --tokens.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--tls-cert", type=path_argument, metavar="FILE", help="Certificate chain of TLS, PEM. Needs --tls-key."
     )
-    parser.add_argument("--tls-key", type=path_argument, metavar="FILE", help="Private key of TLS, PEM.")
-    parser.add_argument(
+    group.add_argument("--tls-key", type=path_argument, metavar="FILE", help="Private key of TLS, PEM.")
+    group.add_argument(
         "--callback-host",
         action="append",
         default=[],
@@ -96,7 +97,8 @@ def _add_access(parser: argparse.ArgumentParser) -> None:
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     """Add the limits, whose names are the ones of `graphprover.service.config.ServiceLimits`, and the retention."""
-    parser.add_argument(
+    group = parser.add_argument_group("limits")
+    group.add_argument(
         "--max-program",
         dest="program_bytes",
         type=mebibytes,
@@ -104,7 +106,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         metavar="MIB",
         help="Largest program, in MiB. Default: 32.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--max-input",
         dest="input_bytes",
         type=mebibytes,
@@ -112,7 +114,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         metavar="MIB",
         help="Largest input, in MiB. Default: 64.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--max-queued",
         dest="queued_jobs",
         type=count,
@@ -120,37 +122,37 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="Most jobs that wait; more are refused with status 429. Default: 100,000.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--max-queued-per-client",
         dest="queued_jobs_per_client",
         type=count,
         metavar="N",
         help="Most jobs of one token that wait. Default: --max-queued.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--max-cycles",
         type=count,
         metavar="N",
         help="Most cycles of a job's run. A job that asks for more is refused; one without max_cycles has at most N.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--max-memory", type=count, metavar="MIB", help="Most MiB of a job's run, in the same way for max_memory."
     )
-    parser.add_argument(
+    group.add_argument(
         "--max-seconds",
         dest="timeout",
         type=reader(BY_NAME["timeout"].values),
         metavar="SECONDS",
         help="Most seconds of a job from its start, in the same way for timeout.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--attempts",
         type=count,
         default=Config.attempts,
         metavar="N",
         help="A job that has started N times, and each time the prover process died, fails. Default: 3.",
     )
-    parser.add_argument(
+    group.add_argument(
         "--keep-days",
         type=positive("number of days"),
         metavar="N",

@@ -4,11 +4,12 @@ import argparse
 from collections.abc import Sequence
 
 from graphprover.cli import expectations, json_output, text_output
-from graphprover.cli.args import Command, add_json, add_max_members, add_option, count
+from graphprover.cli.args import FILES, Command, add_json, add_max_members, add_option, count, group_of
 from graphprover.cli.members import headers_of, members_report, statements_of
 from graphprover.cli.paths import path_argument
 from graphprover.cli.program_args import add_proof, other_programs, programs_of
 from graphprover.cli.proof_argument import proof_bytes
+from graphprover.jobs.options import PROOF
 from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.proof.mock import MOCK, MockProof, is_mock
@@ -47,11 +48,12 @@ def add(command: Command) -> None:
         "default all claims are printed.",
     )
     expectations.add_arguments(parser)
-    parser.add_argument(
+    group_of(parser, FILES).add_argument(
         "--output", type=path_argument, metavar="FILE", help="Guests only: write the proven output to FILE."
     )
-    add_option(parser, "security", "Least provable security in bits; proofs with less fail.", 128)
-    add_option(parser, "proximity", default=JOHNSON_PROXIMITY)
+    level = group_of(parser, PROOF)
+    add_option(level, "security", "Least provable security in bits; proofs with less fail.", 128)
+    add_option(level, "proximity", default=JOHNSON_PROXIMITY)
     add_max_members(parser)
     parser.add_argument(
         "--allow-mock",
