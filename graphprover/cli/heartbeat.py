@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from graphprover.cli.args import drawn
 from graphprover.runtime.errors import DEBUG
-from graphprover.runtime.settings import PROGRESS, setting
 
 if TYPE_CHECKING:
     from graphprover.graphs.progress import Tell
@@ -45,6 +44,8 @@ def beating(words: Callable[[], str]) -> Iterator[None]:
     if drawn() or DEBUG in os.environ:
         yield
         return
+    from graphprover.runtime.settings import PROGRESS, setting  # here, because the verifier alone has no Dask
+
     started, ended, seconds = time.monotonic(), threading.Event(), setting(PROGRESS)
 
     def beat() -> None:
