@@ -276,11 +276,7 @@ class Job:
             return None
 
     def prove_started(
-        self,
-        started: "Started",
-        executor: str = THREADS,
-        device: Device | str = "auto",
-        progress: bool | Tell = False,
+        self, started: "Started", executor: str = THREADS, device: Device | str = "auto", progress: bool | Tell = False
     ) -> Made:
         """Prove the prepared statement of `start`, the second stage of `make`; arguments as there.
 

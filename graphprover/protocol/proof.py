@@ -478,6 +478,22 @@ def _read_separated(reader: _Reader, layout: Layout, openings: Sequence[TableOpe
     )
 
 
+def _read_round(reader: _Reader, layout: Layout, round_: CommittedRound) -> RoundQueries:
+    what, queries = f"the queries of the {round_.name} commitment", layout.parameters.num_queries
+    rows = reader.rows(what, _row_shape(len(round_.matrices), round_.widths, 1), reader.length(what, queries))
+    levels = round_.log_rows - layout.cap_log_size(round_.log_rows)
+    return RoundQueries(round_.widths, rows, reader.path(what, queries * levels))
+
+
+def _read_fold(reader: _Reader, layout: Layout, fold: int) -> FoldQueries:
+    what, queries = f"the queries of fold {fold}", layout.parameters.num_queries
+    others = (1 << layout.fold_log_arities[fold]) - 1
+    groups = reader.rows(what, _row_shape(None, (others,), EXTENSION_DEGREE), reader.length(what, queries))
+    log_rows = layout.folded_log_heights[fold]
+    levels = log_rows - layout.cap_log_size(log_rows)
+    return FoldQueries(others, groups, reader.path(what, queries * levels))
+
+
 def decode(data: bytes, layout: Layout) -> BatchProof:
     """Decode a proof.
 
@@ -489,27 +505,12 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
         VerificationError: the bytes are not the canonical encoding of a proof of this layout.
     """
     reader = _Reader(data)
-    queries = layout.parameters.num_queries
     has_lookups = bool(layout.lookup_tables)
 
     def input_cap(name: str) -> Cap:
         round_ = layout.round(name)
         assert round_ is not None
         return reader.cap(f"the {name} commitment", layout.cap_log_size(round_.log_rows))
-
-    def round_queries(round_: CommittedRound) -> RoundQueries:
-        what = f"the queries of the {round_.name} commitment"
-        rows = reader.rows(what, _row_shape(len(round_.matrices), round_.widths, 1), reader.length(what, queries))
-        levels = round_.log_rows - layout.cap_log_size(round_.log_rows)
-        return RoundQueries(round_.widths, rows, reader.path(what, queries * levels))
-
-    def fold_queries(fold: int) -> FoldQueries:
-        what = f"the queries of fold {fold}"
-        others = (1 << layout.fold_log_arities[fold]) - 1
-        groups = reader.rows(what, _row_shape(None, (others,), EXTENSION_DEGREE), reader.length(what, queries))
-        log_rows = layout.folded_log_heights[fold]
-        levels = log_rows - layout.cap_log_size(log_rows)
-        return FoldQueries(others, groups, reader.path(what, queries * levels))
 
     main_cap = input_cap(MAIN)
     permutation_cap = input_cap(PERMUTATION) if reader.present("the permutation commitment", has_lookups) else None
@@ -525,9 +526,9 @@ def decode(data: bytes, layout: Layout) -> BatchProof:
     reader.length("the fold nonces", len(folds))
     fold_nonces = tuple(reader.word("a fold nonce") for _ in folds)
     reader.length("the queries", len(layout.rounds))
-    input_queries = tuple(round_queries(round_) for round_ in layout.rounds)
+    input_queries = tuple(_read_round(reader, layout, round_) for round_ in layout.rounds)
     reader.length("the fold queries", len(folds))
-    folded_queries = tuple(fold_queries(fold) for fold in folds)
+    folded_queries = tuple(_read_fold(reader, layout, fold) for fold in folds)
     final_polynomial = words_to_exts(reader.values("the final polynomial", 1 << layout.parameters.log_final_poly_len))
     query_nonce = reader.word("the nonce before the queries")
     reader.length("the lookup terminals", tables)
