@@ -40,7 +40,6 @@ from graphprover.runtime.files import (
     resolved,
     write,
 )
-from graphprover.runtime.settings import PROGRESS, setting
 from graphprover.runtime.signals import status_on_signal
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import observed
@@ -228,6 +227,8 @@ class _Progress:
 
     def words(self) -> str:
         """Return the state of the batch in words; nothing soon after the line of a finished job."""
+        from graphprover.runtime.settings import PROGRESS, setting  # here, because the verifier has no Dask
+
         if time.monotonic() - self._last < setting(PROGRESS):
             return ""
         with self._lock:
