@@ -66,7 +66,7 @@ def described(**names: Any) -> Any:
         (lambda: Statement([TABLE], 3), "Statement: the label is 3: give text"),
         (lambda: Table(Fibonacci, VALUES, TRACE), r"Fibonacci is a class: give an object of it, Table\(Fibonacci\(\)"),
         (lambda: Table("name"), "Table: the first argument is 'name': give an Air"),
-        (lambda: Table(Fibonacci(), TRACE, VALUES), "the public values are a ndarray, not a sequence of integers; the"),
+        (lambda: Table(Fibonacci(), TRACE, VALUES), "the public values are a matrix, not a sequence of integers: the"),
         (lambda: Table(Fibonacci(), VALUES, "abc"), "table fibonacci: the trace is 'abc': give an array"),
         (lambda: Table(Fibonacci(), VALUES, [[1, 2], [3]]), "fibonacci: the trace is a list of columns of different"),
         (lambda: Table(Fibonacci(), [1.5, 2]), "table fibonacci: public value 0 is 1.5, not an integer"),

@@ -124,8 +124,10 @@ def _matrix(rows: Sequence[Any], name: str) -> np.ndarray:
 
 def _no_integers(values: Any) -> str:
     """Return the words about public values that are not all integers."""
-    if not isinstance(values, Iterable) or getattr(values, "ndim", 1) > 1:
-        return f"the public values are {given(values)}, not a sequence of integers; the trace is the third argument"
+    if getattr(values, "ndim", 1) > 1:
+        return "the public values are a matrix, not a sequence of integers: the trace is the third argument"
+    if not isinstance(values, Iterable):
+        return f"the public values are {given(values)}, not a sequence of integers"
     place, value = next((place, value) for place, value in enumerate(values) if not _is_integer(value))
     return f"public value {place} is {value!r}, not an integer"
 

@@ -447,9 +447,9 @@ def test_an_input_that_no_proof_states_is_told_before_the_run() -> None:
 def test_a_file_in_the_place_of_an_object_is_told() -> None:
     with pytest.raises(TypeError, match=r"^'guest.elf' is a file, not a Prover: Prover\('guest.elf'\)\.job"):
         Job("guest.elf", b"x")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"^the input 'text' is text: give bytes, or a Path"):
+    with pytest.raises(TypeError, match=r"^the input is 'text': give bytes, or a Path"):
         Prover(FIBONACCI).prove("text")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"^'proof.bin' is a file, not a proof: verify\(load_proof\('proof.bin'\)"):
+    with pytest.raises(TypeError, match=r"^'proof.bin' is a file, not a proof: load_proof\('proof.bin'\)"):
         verify("proof.bin", example(memory))  # type: ignore[arg-type]
 
 
