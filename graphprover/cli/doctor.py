@@ -93,12 +93,12 @@ def _space(subject: str, size: int, remedy: str) -> Finding:
 
 def _kernels() -> Finding:
     """Return the CPU kernels that the package contains for this processor."""
-    from graphprover.runtime.numba_cache import level
+    from graphprover.runtime.numba_cache import level, not_shipped
+    from graphprover.vm.executor import interpreter
 
-    found = level()
-    if found:
-        return Finding("kernels", f"compiled for this processor ({found})")
-    return Finding("kernels", "none for this processor", "graphprover warm compiles them once")
+    if reason := not_shipped(interpreter.run):
+        return Finding("kernels", reason, "graphprover warm compiles them once")
+    return Finding("kernels", f"compiled for this processor ({level()})")
 
 
 def _gpu() -> Finding:

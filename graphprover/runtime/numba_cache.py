@@ -131,6 +131,11 @@ def _target() -> shipped.Target:
     return found
 
 
+def not_shipped(kernel: Any) -> str:
+    """Return why the package contains no compiled code of a kernel for this processor; empty if it does."""
+    return "" if shipped.has(kernel.py_func, _target()) else shipped.reason(kernel.py_func, _target())
+
+
 def is_compiled(kernel: Any) -> bool:
     """Return whether a cached kernel has any compiled signature, in this process or in a file."""
     return bool(kernel.signatures) or kernel._cache.is_kept()

@@ -71,12 +71,14 @@ def protocol(address: Address) -> str:
 @pytest.mark.parametrize("dashboard", slow_after(1, [True, False]))
 def test_the_ports_are_those_documented(dashboard: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, prove = psutil.Process(), Cluster.prove
-    before = listening(here)
+    before, others = listening(here), set(here.children(recursive=True))  # of other tests
     found: list[Port] = []
 
     def looked(cluster: Cluster, *arguments: Any) -> Any:
         ports = {(HERE, address) for address in listening(here) - before}
-        ports |= {(WORKER, address) for child in here.children(recursive=True) for address in listening(child)}
+        ports |= {
+            (WORKER, address) for child in set(here.children(recursive=True)) - others for address in listening(child)
+        }
         found.extend((process, address[0], protocol(address)) for process, address in ports)
         return prove(cluster, *arguments)
 

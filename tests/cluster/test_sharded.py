@@ -102,9 +102,7 @@ def test_a_statement_has_the_same_bytes(pair: Client, statement: Statement, shar
     made = prove(statement, pair, parameters=FEW, shards=shards, progress=lambda *progress: reports.append(progress))
     assert made == prove(statement, "sync", parameters=FEW, device="cpu", shards=shards)
     assert reports[-1] == (2 * shards, 2 * shards, "")
-    assert {f"statement: shard {shard} of {shards}: finish" for shard in range(shards)} <= {
-        task for *_, task in reports
-    }
+    assert {f"head: shard {shard} of {shards}: finish" for shard in range(shards)} <= {task for *_, task in reports}
     await_release(pair)
 
 
@@ -261,7 +259,7 @@ def test_a_shard_that_does_not_hold_is_made_again_elsewhere(
     ((index, (first, second)),) = [(shard, by) for (shard, _), by in begun(pair, seen).items() if len(by) > 1]
     assert first != second and re.search(rf"shard {index}: .*, by {first}", caplog.text)
     assert f"shard {index} of 4: finish: recomputed from the beginning by {second}" in caplog.text
-    assert reports[-1] == (8, 8, "") and (6, 8, f"statement: shard {index} of 4: finish") in reports
+    assert reports[-1] == (8, 8, "") and (6, 8, f"head: shard {index} of 4: finish") in reports
     await_release(pair)
 
 
