@@ -19,6 +19,7 @@ from graphprover.protocol.keccak import RATE_WORDS, ROUND_CONSTANTS
 HOST = {
     "batch.cuh": {"ITEMS": ("multi_table", "ITEMS")},
     "blake3.cu": {"THREADS": ("blake3", "THREADS")},
+    "bytecode.cu": {"THREADS": ("generate", "THREADS"), "COLUMNS": ("lookup_parts", "COLUMNS")},
     "blake3.cuh": {"RESIDENT": ("grind", "BLAKE3_RESIDENT")},
     "block.cuh": {"WARP": ("generate", "WARP")},
     "deep.cu": {"THREADS": ("deep", "THREADS"), "VECTORS": ("deep", "VECTORS")},

@@ -603,7 +603,7 @@ sys.exit(main())
     pid = int(running.stdout.readline())
     assert running.stdout.readline() == "sent\n" and not gone_now(pid)
     assert running.stderr
-    while not running.stderr.readline().startswith("1/3 0"):  # after which the proof counts as written
+    while not running.stderr.readline().startswith("1/3 "):  # after which the proof counts as written
         assert running.poll() is None
     os.killpg(running.pid, signal.Signals[sent])
     out, err = running.communicate(timeout=LIMIT)
