@@ -68,7 +68,7 @@ def main(*, served: bool = False) -> int:
         logging.basicConfig(format="%(relativeCreated)7.0f ms  %(name)s: %(message)s")
         logging.getLogger("graphprover").setLevel(logging.DEBUG)
     code = cli.main()
-    if os.isatty(2) and (words := pending_compilations()):
+    if words := pending_compilations():
         print(f"graphprover: {words}", file=sys.stderr)
     gc.freeze()  # else the interpreter visits all objects as it ends, which takes a tenth of a short command
     return code
