@@ -139,7 +139,7 @@ def _verified(
         statements = statements_of(programs, headers, [f"member {number}" for number in range(1, len(headers) + 1)])
         return verify_aggregate(proof, statements, options.security, options.proximity, max_members=options.max_members)
     except VerificationError as error:
-        hint = other_programs(headers, programs) or _or_the_key(programs)
+        hint = other_programs(headers, programs) + _or_the_key(programs)
         raise error.refusal(f"{error}{hint}") from error
 
 
