@@ -127,7 +127,7 @@ def test_submit_says_so_in_a_line(client: Client, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
-    ("arguments", "field"), [("show good", "name"), ("show 1", "says"), ("report 1", "cells"), ("list", "id")]
+    ("arguments", "field"), [("show good", "name"), ("show 1", "says"), ("report 1", "cycles"), ("list", "id")]
 )
 def test_jobs_says_so_in_a_line(
     client: Client, arguments: str, field: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
