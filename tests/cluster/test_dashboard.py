@@ -86,12 +86,17 @@ def test_seconds_by_activity_add_up(client: Client, results: list[Result]) -> No
         seconds = {key[2]: value for key, value in metrics if key[:2] == ("execute", "prove") and key[3] == "seconds"}
         return seconds, one.all_durations["compute"]
 
-    seconds, compute = client.run_on_scheduler(seen)
     ours = [*ACTIVITIES.values(), EXECUTE, WAITING, HOST, VERIFY]
     assert len(ACTIVITIES) <= MOST_GROUPS
+
+    def add_up() -> bool:
+        seconds, compute = client.run_on_scheduler(seen)
+        return abs(sum(seconds.values()) - compute) < 0.1 * compute
+
+    until(add_up)  # the seconds of the last tasks may come with a later heartbeat than their proofs
+    seconds, compute = client.run_on_scheduler(seen)
     assert all(seconds[name] > 0 for name in ours)
     assert 0.5 * compute < sum(seconds[name] for name in ours) < 1.1 * compute  # a loaded host may pause in between
-    assert sum(seconds.values()) == pytest.approx(compute, rel=0.1)
 
 
 def test_the_charts_of_one_job_are_those_of_its_span(client: Client, results: list[Result]) -> None:
