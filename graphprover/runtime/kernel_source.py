@@ -20,6 +20,7 @@ from numba.extending import _Intrinsic
 _OWN = __name__.partition(".")[0]
 
 
+@cache
 def digest_of(function: FunctionType) -> str:
     """Return the SHA-256 of a kernel's source, in hexadecimal digits.
 

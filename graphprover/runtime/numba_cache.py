@@ -133,7 +133,8 @@ def _target() -> shipped.Target:
 
 def not_shipped(kernel: Any) -> str:
     """Return why the package contains no compiled code of a kernel for this processor; empty if it does."""
-    return "" if shipped.has(kernel.py_func, _target()) else shipped.reason(kernel.py_func, _target())
+    function, target = kernel.py_func, _target()
+    return "" if shipped.has(function, target) else shipped.reason(function, target)
 
 
 def is_compiled(kernel: Any) -> bool:
@@ -230,13 +231,14 @@ class _Progress:
         self._said = 0.0  # time of the last message
         self.known = 0  # cached kernels in all imported modules
 
-    def begin(self, reason: str) -> None:
+    def begin(self, kernel: Any) -> None:
         """Log the start of compilation and its reason, before the first kernel."""
         if not self._began and not watchers:
             self._began = self._said = time.perf_counter()
             _warn_once(
                 "compile",
-                f"compiling kernels, once: a minute or two (`graphprover warm` compiles all of them ahead): {reason}",
+                f"compiling kernels, once: a minute or two (`graphprover warm` compiles all of them ahead): "
+                f"{shipped.reason(kernel, _target())}",
             )
 
     def compiled(self) -> None:
@@ -297,12 +299,12 @@ class KernelCache(FunctionCache):
             found = self._load_overload(sig, target_context)
         if found is None:
             self._missed = time.perf_counter()
-            _progress.begin(shipped.reason(self._function, target_context.codegen().magic_tuple()))
+            _progress.begin(self._function)
         return found
 
     def _shipped(self, sig: Any, target_context: Any) -> Any:
         """Load the package's compiled code for these types; None if there is none."""
-        payload = shipped.load(self._function, sig, target_context.codegen().magic_tuple())
+        payload = shipped.load(self._function, sig, _target())
         if payload is None:
             return None
         taken.append(shipped.file_of(self._function, sig))
