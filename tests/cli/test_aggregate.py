@@ -30,13 +30,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
-    monkeypatch.chdir(folder)
-    capsys.readouterr()
-    return folder
-
-
 def error(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int) -> str:
     assert main(arguments) == code
     return capsys.readouterr().err

@@ -29,13 +29,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
-    monkeypatch.chdir(folder)
-    capsys.readouterr()
-    return folder
-
-
 def said(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int = OK) -> dict[str, Any]:
     assert main([*arguments, "--json"]) == code
     found: dict[str, Any] = json.loads(capsys.readouterr().out)

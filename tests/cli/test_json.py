@@ -31,13 +31,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
-    monkeypatch.chdir(folder)
-    capsys.readouterr()
-    return folder
-
-
 def said(arguments: list[str], capsys: pytest.CaptureFixture[str], code: int = OK) -> dict[str, Any]:
     """Run a command and return the printed object; an error must also be on stderr."""
     assert main([*arguments, "--json"]) == code

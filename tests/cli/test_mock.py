@@ -36,13 +36,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
-    monkeypatch.chdir(folder)
-    capsys.readouterr()
-    return folder
-
-
 @pytest.fixture(scope="module")
 def mock(folder: Path) -> MockProof:
     return MockProof.load(folder / "mock.bin")
