@@ -1,7 +1,6 @@
 """``graphprover doctor``: show what this host has for proofs and guests, and what to do about the rest."""
 
 import argparse
-import os
 import platform
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from typing import Any
 from graphprover import __version__
 from graphprover.cli.args import Command, add_json
 from graphprover.cli.text_output import say
+from graphprover.device.host_memory import host_memory
 from graphprover.runtime.errors import FAILED, OK
 from graphprover.runtime.extras import install
 
@@ -26,7 +26,7 @@ C_COMPILERS = (("riscv64-unknown-elf-gcc",), ("clang", "ld.lld"))  # either is e
 
 
 @dataclass(frozen=True)
-class Finding:
+class Line:
     """What was found about one subject."""
 
     subject: str
@@ -66,19 +66,18 @@ def run(options: argparse.Namespace) -> int:
     return OK if facts["proves"] else FAILED
 
 
-def _findings(cluster: str | None) -> Iterator[Finding]:
-    yield Finding("graphprover", __version__)
-    yield Finding("Python", platform.python_version())
+def _findings(cluster: str | None) -> Iterator[Line]:
+    yield Line("graphprover", __version__)
+    yield Line("Python", platform.python_version())
     missing = [name for name in OF_PROVER if util.find_spec(name) is None]
     if missing:
-        yield Finding("prover", f"no {', '.join(missing)}", install("prover"), needed=True)
+        yield Line("prover", f"no {', '.join(missing)}", install("prover"), needed=True)
     else:
-        yield Finding("prover", ", ".join(f"{name} {metadata.version(name)}" for name in OF_PROVER))
+        yield Line("prover", ", ".join(f"{name} {metadata.version(name)}" for name in OF_PROVER))
         yield _kernels()
     yield _gpu()
     yield from _compilers()
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    yield _space("memory", memory, "prove on a host with more, or split proofs by --shards")
+    yield _space("memory", host_memory(), "prove on a host with more, or split proofs by --shards")
     yield _space("disk", shutil.disk_usage(Path()).free, "free some space, or work in another folder")
     if SHARED.is_dir():
         yield _space("shared memory", shutil.disk_usage(SHARED).free, f"enlarge {SHARED} (docker run --shm-size 1g)")
@@ -86,28 +85,28 @@ def _findings(cluster: str | None) -> Iterator[Finding]:
         yield _cluster(cluster)
 
 
-def _space(subject: str, size: int, remedy: str) -> Finding:
+def _space(subject: str, size: int, remedy: str) -> Line:
     enough = size >= LEAST_BYTES[subject]
-    return Finding(subject, f"{size / GIB:,.1f} GiB", "" if enough else remedy, needed=True)
+    return Line(subject, f"{size / GIB:,.1f} GiB", "" if enough else remedy, needed=True)
 
 
-def _kernels() -> Finding:
+def _kernels() -> Line:
     """Return the CPU kernels that the package contains for this processor."""
     from graphprover.runtime.numba_cache import level, not_shipped
     from graphprover.vm.executor import interpreter
 
     if reason := not_shipped(interpreter.run):
-        return Finding("kernels", reason, "graphprover warm compiles them once")
-    return Finding("kernels", f"compiled for this processor ({level()})")
+        return Line("kernels", reason, "graphprover warm compiles them once")
+    return Line("kernels", f"compiled for this processor ({level()})")
 
 
-def _gpu() -> Finding:
+def _gpu() -> Line:
     from graphprover.device.choose import missing
 
     if not Path("/proc/driver/nvidia/version").exists():
-        return Finding("GPU", "none (proofs are made by the CPU)")
+        return Line("GPU", "none (proofs are made by the CPU)")
     if util.find_spec("cupy") is None:
-        return Finding("GPU", "a driver, but no CuPy", install("cuda13"))
+        return Line("GPU", "a driver, but no CuPy", install("cuda13"))
     import cupy
 
     try:
@@ -115,37 +114,37 @@ def _gpu() -> Finding:
         names = [cupy.cuda.runtime.getDeviceProperties(i)["name"].decode() for i in range(number)]
         driver = cupy.cuda.runtime.driverGetVersion()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        return Finding("GPU", str(error), "install a driver from 525 on")
+        return Line("GPU", str(error), "install a driver from 525 on")
     if not names:
-        return Finding("GPU", missing(0), "see `nvidia-smi`")
-    return Finding("GPU", f"{', '.join(names)}; CUDA {driver // 1000}.{driver % 1000 // 10} by the driver")
+        return Line("GPU", missing(0), "see `nvidia-smi`")
+    return Line("GPU", f"{', '.join(names)}; CUDA {driver // 1000}.{driver % 1000 // 10} by the driver")
 
 
-def _compilers() -> Iterator[Finding]:
+def _compilers() -> Iterator[Line]:
     """Yield the compilers for guests in C, Rust, and in C++ and Zig."""
     found = next((names for names in C_COMPILERS if all(map(shutil.which, names))), None)
     remedy = "apt-get install gcc-riscv64-unknown-elf"
-    yield Finding("guests in C", " and ".join(found) if found else "no compiler", "" if found else remedy)
+    yield Line("guests in C", " and ".join(found) if found else "no compiler", "" if found else remedy)
     yield _rust()
     zig = util.find_spec("ziglang") is not None
     words = ("the wheel ziglang", "") if zig else ("no wheel ziglang", "pip install ziglang")
-    yield Finding("guests in C++, Zig", *words)
+    yield Line("guests in C++, Zig", *words)
 
 
-def _rust() -> Finding:
+def _rust() -> Line:
     packages = "apt-get install rustc-web cargo-web rust-web-src binutils-riscv64-unknown-elf"
     subject = "guests in Rust"
     if absent := [name for name in ("rustc", "cargo") if not shutil.which(name)]:
-        return Finding(subject, f"no {' and '.join(absent)}", f"{packages}, or rustup with the component rust-src")
+        return Line(subject, f"no {' and '.join(absent)}", f"{packages}, or rustup with the component rust-src")
     root = subprocess.run(["rustc", "--print", "sysroot"], capture_output=True, text=True).stdout.strip()
     if not (Path(root) / "lib/rustlib/src/rust/library").is_dir():
-        return Finding(
+        return Line(
             subject, "no sources of its library", "apt-get install rust-web-src, or rustup component add rust-src"
         )
-    return Finding(subject, "rustc, cargo and rust-src")
+    return Line(subject, "rustc, cargo and rust-src")
 
 
-def _cluster(address: str) -> Finding:
+def _cluster(address: str) -> Line:
     """Return the versions of a cluster's scheduler and workers that differ from this host's."""
     from distributed import Client
 
@@ -153,7 +152,7 @@ def _cluster(address: str) -> Finding:
         with Client(address, timeout=10) as client:
             versions = client.get_versions()
     except (OSError, ValueError) as error:
-        return Finding("cluster", f"{address}: {error}", "is the scheduler running?")
+        return Line("cluster", f"{address}: {error}", "is the scheduler running?")
     here = _packages(versions["client"])
     others = {"scheduler": versions["scheduler"], **versions["workers"]}
     wrong = [
@@ -163,8 +162,8 @@ def _cluster(address: str) -> Finding:
         if found != here[package]
     ]
     if wrong:
-        return Finding("cluster", "; ".join(wrong), "install equal versions")
-    return Finding("cluster", f"{len(others) - 1} workers and the scheduler have equal versions")
+        return Line("cluster", "; ".join(wrong), "install equal versions")
+    return Line("cluster", f"{len(others) - 1} workers and the scheduler have equal versions")
 
 
 def _packages(found: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from graphprover.jobs.upcoming import Jobs
 from graphprover.prover.made import Made
 from graphprover.proving.run_ahead import RunsAhead
 from graphprover.telemetry.model import Stage
-from graphprover.verifier.pool import Check, Lost, Pool
+from graphprover.verifier.pool import Check, Checkers, Lost
 
 # Jobs for which it pays to start a process that verifies. The start takes 0.8 s of processor time beside the first
 # proofs, and each later job ends about 0.03 s earlier.
@@ -74,7 +74,7 @@ def prove_pipelined(
                 return
             came += 1
             if not proved.pool.processes and job.check_elsewhere:
-                proved.pool = stack.enter_context(Pool(checkers_for(came + len(jobs))))
+                proved.pool = stack.enter_context(Checkers(checkers_for(came + len(jobs))))
             if job.existing is not None:  # it may be the file of a proof that waits
                 yield from proved.ends(0.0)
             later = jobs.take_waiting()
@@ -121,7 +121,7 @@ class _Waiting:
 class _Proved:
     """The jobs whose results are not yielded yet, and the processes that verify their proofs."""
 
-    pool: Pool = field(default_factory=lambda: Pool(0))
+    pool: Checkers = field(default_factory=lambda: Checkers(0))
     waiting: deque[_Waiting] = field(default_factory=deque)  # in the order of the jobs
 
     def add(self, job: Job, found: Made | Exception) -> None:

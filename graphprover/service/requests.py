@@ -136,7 +136,7 @@ class Bytes(BaseModel):
     bytes: int
 
 
-class Statement(BaseModel):
+class StatedRun(BaseModel):
     """What a proof states: some input makes the program end like this."""
 
     output: Bytes
@@ -150,7 +150,7 @@ class JobClaim(BaseModel):
 
     program: str = Field(description="Hash of the program.")
     label: str = Field(description="Name of the program in the proof.")
-    says: Statement
+    says: StatedRun
     security_bits: float = Field(description="Provable bits, as the job asked for.")
     parameters: dict[str, int | str]
     shards: int = Field(description="1 of a proof that is not in shards.")

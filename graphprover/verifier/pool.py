@@ -104,7 +104,7 @@ class Checker:
             )
 
     def start(self, check: Check, proof: AnyProof, caps: Caps) -> "Future[Stage] | None":
-        """Begin to verify a proof, as `Pool.start`; None unless the process is ready and idle."""
+        """Begin to verify a proof, as `Checkers.start`; None unless the process is ready and idle."""
         if self.lost or not self._last or not self._last.done():
             return None
         new = None if check in self._numbers else check
@@ -147,7 +147,7 @@ class Checker:
             )
 
 
-class Pool:
+class Checkers:
     """A context with processes that verify proofs beside this one. Threads may share it.
 
     A warning at the end has the number of proofs that this process has verified in the place of lost processes.
@@ -158,7 +158,7 @@ class Pool:
         self._lock = threading.Lock()
         self._in_their_place = 0
 
-    def __enter__(self) -> "Pool":
+    def __enter__(self) -> "Checkers":
         for checker in self._checkers:
             checker.__enter__()
         return self
@@ -218,7 +218,7 @@ class ShardChecks:
 
     def __init__(self, processes: int) -> None:
         self._threads = ThreadPoolExecutor(1 + processes, "shards")
-        self._pool, self._here = Pool(processes), threading.Lock()
+        self._pool, self._here = Checkers(processes), threading.Lock()
 
     def __enter__(self) -> "ShardChecks":
         self._pool.__enter__()

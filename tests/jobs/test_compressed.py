@@ -26,7 +26,7 @@ from graphprover.proving.prove import _Statement
 from graphprover.recursion.head.head import _template
 from graphprover.telemetry.observation import Observation
 from graphprover.verifier import expect, verify_header
-from graphprover.verifier.pool import Pool
+from graphprover.verifier.pool import Checkers
 from tests.conftest import ROOT
 
 GUEST = ROOT / "examples/guests/fib_iterative.elf"
@@ -80,7 +80,7 @@ def test_a_prover_compresses(proof: CompressedProof, watched: Watched) -> None:
     # By another process, as beside a batch's other proofs.
     check = prover().check_elsewhere
     assert check is not None
-    with Pool(1) as pool:
+    with Checkers(1) as pool:
         while not (answer := pool.start(check, proof, result.preprocessed_caps)):
             time.sleep(0.05)
         assert answer.result().seconds > 0
