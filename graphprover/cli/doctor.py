@@ -1,4 +1,4 @@
-"""``graphprover doctor``: show what this host has for proofs and guests, and what to do about the rest."""
+"""``graphprover doctor``: list software and hardware of this host for proofs and guests, with remedies for gaps."""
 
 import argparse
 import platform
@@ -27,7 +27,7 @@ C_COMPILERS = (("riscv64-unknown-elf-gcc",), ("clang", "ld.lld"))  # either is e
 
 @dataclass(frozen=True)
 class Line:
-    """What was found about one subject."""
+    """A line of the report, about one subject."""
 
     subject: str
     found: str  # in words

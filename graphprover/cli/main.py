@@ -45,7 +45,7 @@ COMMANDS = {  # with their summaries; each has a module of its name in this pack
     "submit": "Have a proof made by a proving service.",
     "jobs": "List, show and cancel the jobs of a proving service, and fetch their proofs.",
     "warm": "Compile all kernels ahead, once per host.",
-    "doctor": "Show what this host has for proofs and guests, and the remedy for what is missing.",
+    "doctor": "List software and hardware of this host for proofs and guests, with a remedy for each gap.",
     "completion": "Print a script that completes commands, options and files in a shell.",
     "help": "Show this help, or the help of a command.",
     "version": "Print the version.",

@@ -179,7 +179,7 @@ def _in_shards(planned: "ProofPlan", plan: "PlanInShards") -> tuple[json_output.
 
 
 def _draw(planned: "ProofPlan", prepared: Any, options: argparse.Namespace) -> list[text_output.Block]:
-    """Draw the plan, or that of the largest shard, to the files that the options name; return what was drawn."""
+    """Draw the plan, or the largest shard's plan, to the files that the options name; return lines about the files."""
     if not (options.svg or options.html):
         return []
     from graphprover.graphs.planner.plan import Plan, make_plan

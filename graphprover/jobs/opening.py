@@ -130,7 +130,7 @@ def _import_path(path: Path, shown: str) -> ModuleType:
 
 
 def _no_program(path: Path) -> str:
-    """Return what a file or folder is that is no program, and the remedy."""
+    """Return the kind of a file or folder that is no program, and the remedy."""
     if path.is_dir():
         guest = min((file.name for file in path.glob("*.elf")), default="")
         remedy = f"take the guest {guest} in it" if guest else "take an ELF file for RV64IM, or a folder of tables"

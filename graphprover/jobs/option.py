@@ -1,4 +1,4 @@
-"""A row of a table of options: the name, the values, who takes it and what it does."""
+"""A row of a table of options: the name, the values, the commands that take it, and its effect."""
 
 import math
 from collections.abc import Callable, Collection

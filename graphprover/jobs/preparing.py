@@ -96,7 +96,7 @@ def statement_at(
 
 
 def cost_for(job: "Job", run: Any, prepared: Prepared | PreparedShards, by: Device) -> int | None:
-    """Return the cost number of a guest's run for reports; None if nobody observes a proof that does not give it.
+    """Return the cost number of a guest's run for reports; None without an observer, if the proof does not give it.
 
     The proof has the tables that the number is about, unless its options give it others.
     """

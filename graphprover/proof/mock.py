@@ -19,7 +19,7 @@ _CHECKSUM_BYTES = hashlib.sha256().digest_size
 class MockProof:
     """The claim of a run whose traces satisfy all constraints, in the place of its proof. It proves nothing.
 
-    ``Prover(..., mock=True).prove`` makes it, and a verifier takes it only with ``allow_mock=True``. Whoever writes
+    ``Prover(..., mock=True).prove`` makes it, and a verifier takes it only with ``allow_mock=True``. The writer of
     such a file chooses its claim freely; the checksum only finds damaged files.
     """
 

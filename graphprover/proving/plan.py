@@ -50,7 +50,7 @@ class RateCost:
 class PlanInShards:
     """The plan of a proof in several shards."""
 
-    kept: Mapping[Keep, ShardsPlan]  # by what is kept of a waiting shard
+    kept: Mapping[Keep, ShardsPlan]  # by the cached data of a waiting shard
     chosen: ShardsPlan | None  # for the memory of the device; None if it is unknown
 
 

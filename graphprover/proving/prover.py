@@ -151,8 +151,8 @@ class Prover(Recipe):
             plan = Prover("examples/guests/sha256.elf").plan(b"an input")
             print(plan, plan.proof.bytes, plan.proof.expected_seconds)
 
-        The proof is planned in one shard, unless the prover has a number or a size of shards. The plan of a prover that
-        compresses is that of the base.
+        The proof is planned in one shard, unless the prover has a number or a size of shards. A prover that compresses
+        plans the base.
 
         Args:
             data: The input.

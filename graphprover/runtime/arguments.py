@@ -1,4 +1,4 @@
-"""Errors about the arguments of functions: the argument, its value and what is expected."""
+"""Errors about the arguments of functions: the argument, its value and the remedy."""
 
 from os import PathLike
 from typing import Any
@@ -13,7 +13,7 @@ def expect(value: Any, kinds: type | tuple[type, ...], argument: str, expected: 
         value: The argument's value.
         kinds: The types that it may have.
         argument: The argument, as in ``prove: the statement``.
-        expected: What is expected, as in ``give a Statement``.
+        expected: The remedy, as in ``give a Statement``.
 
     Raises:
         TypeError: The value has another type.

@@ -42,7 +42,7 @@ def within(
         seconds: The seconds; None is no deadline.
         job: The name of the job.
         spent: Seconds that the job has used before.
-        interrupt: Called by each `check_deadline`; its exception ends the job. By default that of the block around.
+        interrupt: Called by each `check_deadline`; its exception ends the job. Default: the outer block's.
     """
     outer, ends = _deadline.get(), None
     interrupt = interrupt or (outer.interrupt if outer else None)

@@ -43,7 +43,7 @@ def digest_of(function: FunctionType) -> str:
 
 @cache
 def _facts(function: FunctionType) -> tuple[set[str], list[FunctionType]]:
-    """Return what a function's own text and values state, and the functions of its package among the values."""
+    """Return the facts about a function's text and values, and the functions of its package among the values."""
     name, package, named = f"{function.__module__}.{function.__qualname__}", _package(function), list[FunctionType]()
     facts = {f"{name} {place} = {_stated(value, package, named)}" for place, value in _values(function, package)}
     return facts | {f"{name} {_text(function.__code__)}"}, named

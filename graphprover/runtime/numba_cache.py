@@ -1,4 +1,4 @@
-"""Compiled Numba kernels: those of the package (`graphprover.runtime.shipped`), and files for later processes.
+"""Compiled Numba kernels: the package's (`graphprover.runtime.shipped`), and files for later processes.
 
 A file holds one compiled signature (`graphprover.runtime.checked_file`); a damaged one is recompiled. Files are in
 Numba's own places: ``NUMBA_CACHE_DIR``, beside the source, or the user's cache. If none is writable, they are in a

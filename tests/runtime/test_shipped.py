@@ -118,7 +118,8 @@ def test_the_reason_of_a_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shipped.reason(kernel, target) == (
         "the package's kernels.cpu.ntt._transform is compiled from another source or by another version of Numba"
     )
-    assert shipped.reason(digest_of.__wrapped__, target) == "the package has no compiled runtime.kernel_source.digest_of"
+    other = digest_of.__wrapped__
+    assert shipped.reason(other, target) == "the package has no compiled runtime.kernel_source.digest_of"
 
 
 OUTER = """
