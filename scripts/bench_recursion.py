@@ -26,8 +26,9 @@ from graphprover.proof.compressed import AnyProof, CompressedProof
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import BLAKE3, SMALL
 from graphprover.prover.layers import LayerJob, subjects_of
-from graphprover.prover.prepare import cells_of, ready
+from graphprover.prover.prepare import ready
 from graphprover.proving.prove import prove_prepared
+from graphprover.statement.cells import cells_of
 from graphprover.statement.statement import Statement
 from graphprover.vm.executor.execute import execute
 from graphprover.vm.program.elf import load_elf

@@ -48,7 +48,7 @@ def memory_plan(prepared: Prepared | PreparedShards, device: Device) -> MemoryPl
         return MemoryPlan(plan.peak.bytes + given, plan.peak, plan, cost, plan.tasks)
     ((layout, traces),) = prepared.shapes
     whole = plan_whole(layout, traces, On.of(device), largest(device) - given)
-    return MemoryPlan(whole.peak.bytes + given, whole.peak, None, whole.cost, whole.tasks, whole.holds)
+    return MemoryPlan(whole.peak.bytes + given, whole.peak, None, whole.cost, len(whole.costs), whole.holds)
 
 
 def shards_plan(prepared: Prepared | PreparedShards, device: Device) -> ShardsPlan | None:

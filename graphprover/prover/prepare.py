@@ -17,7 +17,7 @@ from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import FAST, SMALL, Parameters
 from graphprover.protocol.proof import encode
 from graphprover.protocol.security import shape_of
-from graphprover.statement.cells import cells_per_row, committed_cells
+from graphprover.statement.cells import committed_cells
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table, as_columns
 from graphprover.statement.trace_task import TraceTask
@@ -158,12 +158,6 @@ def check_headers(proof: Proof | ShardedProof, prepared: Prepared | PreparedShar
                 what = f"the proof has other {field.replace('_', ' ')} than were asked for"
                 error = VerificationError("asked.header", what)
                 raise shard_error(index, error) if proof.joint else error
-
-
-def cells_of(layout: Layout) -> int:
-    """Return the committed cells of all tables of a layout."""
-    sized = zip(layout.tables, layout.log_heights, strict=True)
-    return sum(cells_per_row(air) << log_rows for air, log_rows in sized)
 
 
 def rate_for(cells: int) -> int:

@@ -34,7 +34,8 @@ from graphprover.protocol.proof import Cap
 from graphprover.protocol.verification import prepare as prepare_verification
 from graphprover.prover.made import Made
 from graphprover.prover.observe import ObservationBuilder, made_in
-from graphprover.prover.prepare import Prepared, PreparedShards, cells_of, wrapped
+from graphprover.prover.prepare import Prepared, PreparedShards, wrapped
+from graphprover.statement.cells import cells_of
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.subscribe import clock, observing
 

@@ -13,7 +13,7 @@ from graphprover.device.choose import CPU
 from graphprover.graphs.planner.costs import hashing, proof_of_work
 from graphprover.graphs.planner.holding import plan_whole
 from graphprover.graphs.planner.pace import expected_seconds, measured_pace
-from graphprover.graphs.planner.plan import On, make_plan
+from graphprover.graphs.planner.plan import On
 from graphprover.graphs.planner.roofline import Roofline, assumed
 from graphprover.graphs.planner.shard_memory import plan_shards
 from graphprover.protocol.level import MOST_POW_BITS, Level
@@ -90,8 +90,7 @@ def _candidate(prepared: AnyPrepared, level: Level, planned: PlannedDevice) -> C
     if len(prepared.shards) == 1:
         ((layout, traces),) = prepared.shapes
         whole = plan_whole(layout, traces, on, planned.budget(prepared))
-        plan = make_plan(layout, on.log_batch_rows, traces, on.loads, whole.holds)
-        peak, floor = whole.peak.bytes, sum(seconds(task.cost).seconds for task in plan.tasks.values())
+        peak, floor = whole.peak.bytes, whole.floor(planned.roofline)
     else:
         shards = plan_shards(prepared.shapes, on, planned.memory or 0)
         peak, floor = shards.peak.bytes, sum(seconds(shard.cost).seconds for shard in shards.shards)

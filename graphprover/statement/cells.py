@@ -2,6 +2,7 @@
 
 from graphprover.air import AirDescription
 from graphprover.field import EXTENSION_DEGREE
+from graphprover.protocol.layout import Layout
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 
@@ -9,6 +10,12 @@ from graphprover.statement.statement import Statement
 def cells_per_row(air: AirDescription) -> int:
     """Return the committed base-field cells of a row: main, lookup argument and quotient."""
     return air.main_width + air.permutation_width + (EXTENSION_DEGREE << air.log_quotient_chunks)
+
+
+def cells_of(layout: Layout) -> int:
+    """Return the committed cells of all tables of a layout."""
+    sized = zip(layout.tables, layout.log_heights, strict=True)
+    return sum(cells_per_row(air) << log_rows for air, log_rows in sized)
 
 
 def committed_cells(statement: Statement | ShardedStatement) -> dict[str, int]:

@@ -12,6 +12,7 @@ from graphprover.device import Array
 from graphprover.graphs.batches import NO_HOLDS, Hold, Holds
 from graphprover.graphs.planner.costs import WORD_BYTES, Cost
 from graphprover.graphs.planner.plan import On, Peak, make_plan
+from graphprover.graphs.planner.roofline import Roofline
 from graphprover.protocol.layout import Layout
 from graphprover.statement.trace_task import TraceTask
 
@@ -24,8 +25,16 @@ class WholePlan:
 
     holds: Holds
     peak: Peak
-    cost: Cost  # of all tasks
-    tasks: int
+    costs: tuple[Cost, ...]  # of each task
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of all tasks."""
+        return sum(self.costs, Cost())
+
+    def floor(self, roofline: Roofline) -> float:
+        """Return the lower bound of the seconds of all tasks, one after another."""
+        return sum(roofline.modelled(cost).seconds for cost in self.costs)
 
 
 def plan_whole(layout: Layout, main: Sequence[Array | TraceTask], device: On, budget: int | None) -> WholePlan:
@@ -103,5 +112,6 @@ def plan_holding(layout: Layout, main: Sequence[Array | TraceTask], device: On, 
         if len(_plans) >= _SHAPES:
             _plans.clear()
         plan = make_plan(layout, device.log_batch_rows, main, device.loads, holds)
-        _plans[shape] = WholePlan(holds, plan.peak(device.threads), plan.total, len(plan.tasks))
+        costs = tuple(task.cost for task in plan.tasks.values())
+        _plans[shape] = WholePlan(holds, plan.peak(device.threads), costs)
     return _plans[shape]

@@ -1,0 +1,36 @@
+"""The goal of a compressed proof, for which the rates of its base and its layers are chosen."""
+
+from dataclasses import dataclass
+from math import inf
+
+FAST_WORD, SMALL_WORD = "fast", "small"
+GOALS_TEXT = f"{FAST_WORD}, {SMALL_WORD}, or seconds as 2.5s"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The goal of a compressed proof: the fastest proof of a usual size, or the smallest one within a time."""
+
+    seconds: float | None = None  # None for the fastest proof; infinite for the smallest one
+
+    def __str__(self) -> str:
+        if self.seconds is None:
+            return FAST_WORD
+        return SMALL_WORD if self.seconds == inf else f"{self.seconds:g}s"
+
+
+def goal_of(word: str) -> Goal:
+    """Return the goal that a word names.
+
+    Raises:
+        ValueError: It is none of the words.
+    """
+    if word in (FAST_WORD, SMALL_WORD):
+        return Goal(None if word == FAST_WORD else inf)
+    try:
+        seconds = float(word.removesuffix("s")) if word.endswith("s") else 0.0
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < inf:
+        raise ValueError(f"{word!r}: expected {GOALS_TEXT}")
+    return Goal(seconds)

@@ -1,0 +1,111 @@
+"""The cost of a layer before it is made: its tables, its time and its memory on a device."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from graphprover.device.choose import CPU
+from graphprover.graphs.planner.costs import hashing
+from graphprover.graphs.planner.holding import plan_whole
+from graphprover.graphs.planner.pace import expected_seconds
+from graphprover.graphs.planner.plan import On
+from graphprover.graphs.planner.roofline import Roofline
+from graphprover.proof.sizes import expected_sizes
+from graphprover.protocol.layout import Layout, make_layout
+from graphprover.protocol.level import LAYER_RATE, Level
+from graphprover.protocol.security import shape_of
+from graphprover.recursion.expected import LayerWork, run_work, work_about
+from graphprover.recursion.layer_tables import layer_tables
+from graphprover.recursion.tables.fixed import ROWS as FIXED_ROWS
+
+# On a GPU, fitted to proofs of layers and of guests (docs/performance.md): the time over the lower bound of all tasks,
+# and the host's time for each task.
+GPU_PACE, GPU_TASK_SECONDS = 1.08, 0.25e-3
+# The host's time for the inputs of a layer: of the layer, and of each compression.
+INPUTS_SECONDS, INPUT_SECONDS = 6.8e-3, 0.69e-6
+
+
+@dataclass(frozen=True)
+class Target:
+    """The devices for which a tree of layers is planned: one kind, each with the same memory."""
+
+    kind: str  # of a device: cpu or cuda
+    on: On
+    roofline: Roofline
+    memory: int | None  # bytes for a proof; None if unknown
+    pace: float = 1  # of a CPU: measured over modelled time of its kernels
+    workers: int = 1
+
+    def seconds(self, floor: float, tasks: int) -> float:
+        """Return the expected seconds of a proof.
+
+        Args:
+            floor: The lower bound of all its tasks, in seconds.
+            tasks: Their number.
+        """
+        if self.kind == CPU:
+            return expected_seconds(self.pace, floor)
+        return GPU_PACE * floor + GPU_TASK_SECONDS * tasks
+
+
+@dataclass(frozen=True)
+class ProofCost:
+    """The expected cost of one proof."""
+
+    seconds: float
+    memory: int  # peak bytes, beyond traces that exist before the proof
+
+
+@dataclass(frozen=True)
+class LayerShape:
+    """The shape of a layer."""
+
+    log_heights: tuple[int, int]  # log2 of the rows of `blake3` and of `machine`
+    level: Level  # with a rate
+
+
+def shape_with(work: LayerWork, level: Level) -> LayerShape:
+    """Return the shape of a layer with the work about all its children."""
+    return LayerShape((run_work() + work).log_heights, level)
+
+
+@lru_cache(maxsize=1024)
+def layout_of(layer: LayerShape) -> Layout:
+    """Return the layout of a layer; raises ValueError if no parameters reach the level."""
+    tables = [air.describe() for air in layer_tables(None).values()]
+    heights = (*layer.log_heights, FIXED_ROWS.bit_length() - 1)
+    return make_layout(tables, heights, layer.level.parameters([shape_of(tables, heights)], LAYER_RATE))
+
+
+@lru_cache(maxsize=1024)
+def work_about_layer(layer: LayerShape) -> LayerWork:
+    """Return the part of a layer's work that is about another layer."""
+    return work_about(layout_of(layer))
+
+
+@lru_cache(maxsize=1024)
+def bytes_of_layer(layer: LayerShape) -> int:
+    """Return the expected bytes of a layer's proof."""
+    return sum(expected_sizes(layout_of(layer)).values())
+
+
+@lru_cache(maxsize=1024)
+def cost_of_layer(layer: LayerShape, target: Target) -> ProofCost:
+    """Return the cost of a layer, without its inputs."""
+    return cost_of_proof(layout_of(layer), target)
+
+
+def cost_of_proof(layout: Layout, target: Target) -> ProofCost:
+    """Return the cost of a proof with its proofs of work.
+
+    The plan of the layout is cached: it is the same for any number of queries and any bits of work.
+    """
+    own = layout.parameters
+    without = replace(layout, parameters=replace(own, num_queries=1, query_pow_bits=0))
+    whole = plan_whole(without, (), target.on, target.memory)
+    floor = whole.floor(target.roofline) + target.roofline.modelled(hashing(own.hash, 1 << own.query_pow_bits)).seconds
+    return ProofCost(target.seconds(floor, len(whole.costs)), whole.peak.bytes)
+
+
+def inputs_seconds(work: LayerWork) -> float:
+    """Return the seconds of a layer's inputs: the verification of its proofs by the program, on the host."""
+    return INPUTS_SECONDS + INPUT_SECONDS * work.compressions

@@ -1,0 +1,265 @@
+"""The tree of a compressed proof: the search for the rates and proofs of work of its base and of its layers.
+
+A layer is about the proof before, or about several shards or layers. The lower the rate of a proof, the longer it
+takes, and the fewer queries a layer about it has. So the rates of all proofs are chosen together.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise, product
+from math import inf
+
+from graphprover.air.description import AirDescription
+from graphprover.device.choose import CPU
+from graphprover.graphs.planner.layers import (
+    LayerShape,
+    ProofCost,
+    Target,
+    bytes_of_layer,
+    cost_of_layer,
+    cost_of_proof,
+    inputs_seconds,
+    layout_of,
+    shape_with,
+    work_about_layer,
+)
+from graphprover.proof.compressed import MOST_CHILDREN
+from graphprover.protocol.goal import Goal
+from graphprover.protocol.layout import Layout, make_layout
+from graphprover.protocol.level import COMPRESSED_POW_BITS, MOST_POW_BITS, Level
+from graphprover.protocol.parameters import SMALL
+from graphprover.protocol.security import shape_of
+from graphprover.recursion.expected import LayerWork, work_about
+from graphprover.statement.cells import cells_of
+
+# The size of the fastest proofs. Of a proof on a CPU a smaller one takes several times as long.
+FAST_BYTES, FAST_BYTES_OF_CPU = 300 << 10, 512 << 10
+HEADER_BYTES = 330  # of a compressed proof: of each proof whose payload it has not
+BASE_RATES = (2, 4, 8, 16, 32)
+LAYER_RATES = (2, 4, 8, 16, 32, 64)
+BITS = (COMPRESSED_POW_BITS, 26, MOST_POW_BITS)  # of the proofs of work before the queries
+MOST_CHAIN = 3  # layers one about another from the first one about all shards on
+MOST_LOG, LEAST_LOG = 18, 14  # of the compressions of a layer about several proofs
+KEPT = 5  # trees that a search returns
+
+Shapes = tuple[tuple[tuple[AirDescription, ...], tuple[int, ...]], ...]  # of each shard: tables, log2 of their rows
+
+
+@dataclass(frozen=True)
+class TreeLevel:
+    """The layers of one level of a tree."""
+
+    layer: LayerShape  # the largest one
+    layers: int
+    compressions: float  # of the largest one
+    inputs: float  # seconds until the inputs of all layers are made
+    seconds: float  # until all their proofs are made
+    memory: int  # peak bytes of one proof
+    cells: int  # of all layers
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A compressed proof as it is planned."""
+
+    base: Level  # with a rate
+    shards: int
+    base_cost: ProofCost  # of all shards
+    base_cells: int
+    most: int  # compressions of a layer about several proofs
+    levels: tuple[TreeLevel, ...]  # from the base up
+    joins: int  # number of the levels up to the first layer about all shards, which have one rate
+    bytes: int  # of the compressed proof
+
+    @property
+    def seconds(self) -> float:
+        """The expected seconds of all proofs, after the run."""
+        return self.base_cost.seconds + sum(level.inputs + level.seconds for level in self.levels)
+
+    @property
+    def memory(self) -> int:
+        """The peak bytes of all proofs."""
+        return max(self.base_cost.memory, *(level.memory for level in self.levels))
+
+    @property
+    def layers(self) -> tuple[Level, ...]:
+        """The level of all layers up to the first one about all shards, and of each one above."""
+        return tuple(level.layer.level for level in self.levels[self.joins - 1 :])
+
+    @property
+    def text(self) -> str:
+        """The choice as a text: base 1/4, layers 1/8, 1/64."""
+        layers = ", ".join(f"1/{level.rate}" for level in self.layers)
+        return f"base 1/{self.base.rate}, layer{'s' * (len(self.layers) > 1)} {layers}"
+
+
+Chain = tuple[TreeLevel, ...]  # layers one about another
+
+
+def best_trees(shapes: Shapes, level: Level, goal: Goal, target: Target, bits: int | None = None) -> tuple[Tree, ...]:
+    """Return the trees that meet a goal best, the best one first.
+
+    Args:
+        shapes: The shapes of all shards.
+        level: The level of all proofs; its rate, if it has one, is the base's.
+        goal: The goal.
+        target: The devices.
+        bits: The bits of all proofs of work before the queries; None leaves them to the search.
+
+    Raises:
+        ValueError: No tree reaches the level in this memory.
+    """
+    rates, choices = BASE_RATES if level.rate is None else (level.rate,), BITS if bits is None else (bits,)
+    found: list[Tree] = []
+    for rate in rates:
+        for base_bits in choices:
+            with suppress(ValueError):  # a rate at which no parameters reach the level
+                base = replace(level, rate=rate, pow_bits=base_bits)
+                layouts = _layouts(shapes, base)
+                found += _trees(base, layouts, _base_cost(layouts, target), target, choices)
+    return _ranked(found, goal, target)
+
+
+def trees_about(
+    layouts: Sequence[Layout], level: Level, goal: Goal, target: Target, bits: int | None = None
+) -> tuple[Tree, ...]:
+    """Return the trees about shards that are proved already; arguments and errors as for `best_trees`.
+
+    The cost of the shards is not part of the trees.
+    """
+    choices = BITS if bits is None else (bits,)
+    own = layouts[0].parameters
+    base = replace(level, rate=1 << own.log_blowup, pow_bits=own.query_pow_bits)
+    return _ranked(_trees(base, layouts, ProofCost(0, 0), target, choices), goal, target)
+
+
+def _layouts(shapes: Shapes, level: Level) -> list[Layout]:
+    """Return the layout of each shard at a level with a rate; raises ValueError if no parameters reach it."""
+    parameters = level.parameters([shape_of(*shape) for shape in shapes], SMALL)
+    return [make_layout(*shape, parameters, shard=len(shapes) > 1) for shape in shapes]
+
+
+def _base_cost(layouts: Sequence[Layout], target: Target) -> ProofCost:
+    costs = [cost_of_proof(layout, target) for layout in layouts]
+    return ProofCost(_together([cost.seconds for cost in costs], target), max(cost.memory for cost in costs))
+
+
+def _together(seconds: Sequence[float], target: Target) -> float:
+    """Return the seconds of equal proofs by all workers."""
+    return max(seconds) * -(-len(seconds) // target.workers)
+
+
+def _trees(
+    base: Level, layouts: Sequence[Layout], cost: ProofCost, target: Target, choices: Sequence[int]
+) -> Iterator[Tree]:
+    """Yield the trees about shards that fit the memory."""
+    works, cells = [work_about(layout) for layout in layouts], sum(map(cells_of, layouts))
+    caps = [1 << log for log in range(LEAST_LOG, MOST_LOG + 1)] if len(works) > 1 else [1 << MOST_LOG]
+    for rate, bits, most in product(LAYER_RATES, choices, caps):
+        joins = _joined(works, replace(base, rate=rate, pow_bits=bits), most, target)
+        if joins is None:
+            continue
+        for chain in _chains(joins[-1].layer, MOST_CHAIN - 1, tuple(choices), target):
+            levels = (*joins, *chain)
+            size = bytes_of_layer(levels[-1].layer) + HEADER_BYTES * (len(layouts) + sum(own.layers for own in levels))
+            yield Tree(base, len(layouts), cost, cells, most, levels, len(joins), size)
+
+
+def _joined(works: Sequence[LayerWork], level: Level, most: int, target: Target) -> list[TreeLevel] | None:
+    """Return the levels of a tree up to one layer about all proofs; None if a layer does not fit the memory."""
+    found, are_layers = list[TreeLevel](), False
+    while not are_layers or len(works) > 1:
+        ends = grouped([work.compressions for work in works], [are_layers] * len(works), most)
+        groups = [sum(works[begin:end], LayerWork()) for begin, end in pairwise([0, *ends])]
+        own = _level(groups, level, target)
+        if own is None:
+            return None
+        found.append(own[0])
+        works, are_layers = [work_about_layer(layer) for layer in own[1]], True
+    return found
+
+
+def _level(groups: Sequence[LayerWork], level: Level, target: Target) -> tuple[TreeLevel, list[LayerShape]] | None:
+    """Return a level of a tree with its layers; None if one does not fit the memory."""
+    layers = [shape_with(work, level) for work in groups]
+    costs = [cost_of_layer(layer, target) for layer in layers]
+    memory = max(cost.memory for cost in costs)
+    if target.memory is not None and memory > target.memory:
+        return None
+    most = max(range(len(groups)), key=lambda i: groups[i].compressions)
+    found = TreeLevel(
+        layers[most],
+        len(layers),
+        groups[most].compressions,
+        _together([inputs_seconds(work) for work in groups], target),
+        _together([cost.seconds for cost in costs], target),
+        memory,
+        sum(cells_of(layout_of(layer)) for layer in layers),
+    )
+    return found, layers
+
+
+@lru_cache(maxsize=4096)
+def _chains(
+    layer: LayerShape, most: int, choices: tuple[int, ...], target: Target
+) -> tuple[tuple[TreeLevel, ...], ...]:
+    """Return the layers, one about another, that may follow a layer: none, or up to ``most`` at no higher rate.
+
+    A chain that takes longer than another one and has no fewer bytes is left out.
+    """
+    found: list[Chain] = [()]
+    rates = [rate for rate in LAYER_RATES if most and rate >= (layer.level.rate or 0)]
+    work = work_about_layer(layer) if rates else LayerWork()
+    for rate, bits in product(rates, choices):
+        with suppress(ValueError):
+            own = _level([work], replace(layer.level, rate=rate, pow_bits=bits), target)
+            if own:
+                found += [(own[0], *chain) for chain in _chains(own[0].layer, most - 1, choices, target)]
+
+    def bytes_(chain: Chain) -> int:
+        return bytes_of_layer(chain[-1].layer if chain else layer)
+
+    kept = list[Chain]()
+    for chain in sorted(found, key=lambda own: (_seconds(own), bytes_(own))):
+        if not kept or bytes_(chain) < bytes_(kept[-1]):
+            kept.append(chain)
+    return tuple(kept)
+
+
+def _seconds(levels: Sequence[TreeLevel]) -> float:
+    return sum(level.inputs + level.seconds for level in levels)
+
+
+def grouped(compressions: Sequence[float], layers: Sequence[bool], most: int) -> list[int]:
+    """Return the ends of groups of consecutive proofs, each of at most ``most`` compressions if it can be.
+
+    A group has one proof at least, and two if both are layers, so that the number of proofs falls in each turn.
+
+    Args:
+        compressions: The compressions that each proof takes.
+        layers: Whether each proof is a layer.
+        most: The compressions of a group.
+    """
+    ends, begin, total = list[int](), 0, 0.0
+    for number, (own, is_layer) in enumerate(zip(compressions, layers, strict=True)):
+        alone = number - begin == 1 and is_layer and layers[begin]
+        if number > begin and (number - begin == MOST_CHILDREN or (total + own > most and not alone)):
+            ends.append(number)
+            begin, total = number, 0.0
+        total += own
+    return [*ends, len(compressions)]
+
+
+def _ranked(trees: Iterable[Tree], goal: Goal, target: Target) -> tuple[Tree, ...]:
+    """Return the best trees in the order of a goal. If none meets it, the ones that miss it least come first."""
+    if goal.seconds is None:
+        most = FAST_BYTES_OF_CPU if target.kind == CPU else FAST_BYTES
+        found = sorted(trees, key=lambda tree: (max(tree.bytes, most), tree.seconds))
+    else:
+        within = 0 if goal.seconds == inf else goal.seconds
+        found = sorted(trees, key=lambda tree: (max(tree.seconds, within) if within else 0, tree.bytes, tree.seconds))
+    if not found:
+        raise ValueError("no tree of layers reaches the level in the memory of the device: give rates, or more shards")
+    return tuple(found[:KEPT])
