@@ -204,6 +204,9 @@ def test_recursion_stands_alone() -> None:
     users = {i.source for i in imports() if within(i.target, "recursion") and not within(i.source, "recursion")}
     assert users == {
         "cli.warm",
+        "graphs.planner.layers",
+        "graphs.planner.trees",
+        "prover.layer_tree",
         "prover.layers",
         "verifier.compressed",
         "verifier.layer_key",

@@ -7,6 +7,7 @@ Dask runs it on a worker that has one of them, and moves the others there. Other
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from itertools import count
 
@@ -17,6 +18,7 @@ from graphprover.cluster.results import expect_type, verified
 from graphprover.cluster.sharded import Staying
 from graphprover.cluster.tasks import ProvingTask
 from graphprover.device import Device
+from graphprover.graphs.planner.layers import Target
 from graphprover.graphs.progress import Tell
 from graphprover.prover.layer_tree import LayerPlan, ProveLayers
 from graphprover.prover.layers import LayerJob
@@ -28,24 +30,24 @@ MOST_LOSSES = 10  # times that shards are lost with their workers
 _log = logging.getLogger(__name__)
 
 
-def layer_memory(cluster: Cluster, device: Device | str) -> int:
-    """Return the bytes of memory that a proof may have on a worker, as one of them says.
+def layer_target(cluster: Cluster, device: Device | str) -> Target:
+    """Return the workers as a search for trees has them, by the device and the memory of one of them.
 
     Raises:
         ClusterError: If no worker fits.
     """
     task = ProvingTask(
-        "layer memory",
+        "layer target",
         partial(pack, device),
-        function="largest_proof",
-        check=lambda value, worker: expect_type(value, int),
+        function="target",
+        check=lambda value, worker: expect_type(value, Target),
     )
     with closing(cluster.run([task], device)) as results:
         result = next(results)
     if result.error:
         raise result.error
-    found: int = result.value
-    return found
+    found: Target = result.value
+    return replace(found, workers=cluster.workers(device))
 
 
 def prove_layers(

@@ -19,7 +19,7 @@ from functools import cache
 
 from distributed import Worker, WorkerPlugin, get_worker
 
-from graphprover.admission.admission import largest, limit_process
+from graphprover.admission.admission import limit_process
 from graphprover.cluster import window_worker
 from graphprover.cluster.messages import ProofRequest, ShardRequest, unpack
 from graphprover.cluster.metrics import METRICS, install, measured_proof, measured_shard
@@ -30,9 +30,11 @@ from graphprover.cluster.window_worker import LaidOutWindow, RecordedWindow
 from graphprover.cluster.workers import READY, add_resources
 from graphprover.device import CpuDevice, Device, DeviceLost
 from graphprover.device.choose import AUTO, CPU, device_for, profile_of
+from graphprover.graphs.planner.layers import Target
 from graphprover.jobs.precompile import load_interpreter
 from graphprover.jobs.warmup import prove_smallest
 from graphprover.prover.made import Made
+from graphprover.prover.tree_choice import target_of
 from graphprover.runtime.deadline import check_deadline, within
 from graphprover.runtime.numba_cache import is_compiled
 from graphprover.telemetry.merge import TaskTelemetry
@@ -81,11 +83,11 @@ def prove_in_turn(payload: bytes) -> list[Made]:
 
 
 @wrap_exceptions
-def largest_proof(payload: bytes) -> int:
-    """Return the bytes of memory that a proof may have here."""
+def target(payload: bytes) -> Target:
+    """Return this worker's device as a search for trees has it."""
     with _task() as worker:
         own = _own(unpack(payload)[0], worker)
-        return largest(device_for(own))
+        return target_of(device_for(own))
 
 
 @wrap_exceptions

@@ -9,7 +9,6 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from graphprover.admission.admission import largest
 from graphprover.device import Device
 from graphprover.device.choose import device_for
 from graphprover.graphs.executor_names import THREADS
@@ -32,7 +31,6 @@ from graphprover.runtime.arguments import expect, given
 from graphprover.runtime.deadline import check_deadline, within
 from graphprover.runtime.display.notebook import html, quoted, short
 from graphprover.runtime.files import check_room, read_input
-from graphprover.statement.cells import committed_cells
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.model import GuestRun
@@ -173,19 +171,22 @@ class Job:
         """Return the run that is to be proved, with its record; ``by``: the device of the proof."""
         return record_run(self, by, options)
 
-    def level_of(self, statement: Statement | ShardedStatement, level: Level | None = None) -> Level:
+    def level_of(
+        self, statement: Statement | ShardedStatement, level: Level | None = None, by: Device | None = None
+    ) -> Level:
         """Return the level of the proof of a statement about the job's run; the base of a compressed one has a rate.
 
         Args:
             statement: The statement with the traces of all its shards, or with their shapes.
             level: The requested level; by default the prover's.
+            by: The device of the proof; by default the one that this process would take.
         """
         level = level or self.prover.level
-        if not self.prover.layers or level.rate is not None:
+        if not self.prover.layers:
             return level
-        from graphprover.prover.layers import base_rate  # here, because other proofs need no layers
+        from graphprover.prover.tree_choice import base_level  # here, because other proofs need no layers
 
-        return replace(level, rate=base_rate(sum(committed_cells(statement).values())))
+        return base_level(statement, level, self.prover.layers, by or device_for("auto"))
 
     def make(
         self,
@@ -292,9 +293,10 @@ class Job:
 
     def _compressed(self, made: Made, executor: str, device: Device | str, progress: bool | Tell) -> Made:
         from graphprover.prover.layer_tree import layers_by  # here, because other proofs need no layers
+        from graphprover.prover.tree_choice import target_of
 
         own = device_for(device)
-        return self.prover.compressed(made, layers_by(executor, own, progress, self.check_room), largest(own))
+        return self.prover.compressed(made, layers_by(executor, own, progress, self.check_room), target_of(own))
 
     def check(self, made: Made) -> Made:
         """Verify the proof of `prove_started` against the program, the third stage of `make`.

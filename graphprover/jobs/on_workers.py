@@ -22,6 +22,7 @@ from graphprover.vm.traces.cycle_ranges import cycle_ranges_of
 from graphprover.vm.traces.shared_run import SharedRun
 
 if TYPE_CHECKING:
+    from graphprover.graphs.planner.layers import Target
     from graphprover.jobs.job import Job
     from graphprover.prover.layer_tree import ProveLayers
 
@@ -95,9 +96,9 @@ class JobOnWorkers:
             check_headers(headers, self.prepared)
         return against
 
-    def compress(self, made: Made, prove: "ProveLayers", memory: int) -> Made:
+    def compress(self, made: Made, prove: "ProveLayers", target: "Target") -> Made:
         """Compress a proof in several shards, as `Recipe.compressed`."""
-        return self.job.prover.compressed(made, prove, memory)
+        return self.job.prover.compressed(made, prove, target)
 
 
 def guest_run(run: Execution | None, cost: int | None = None) -> GuestRun | None:

@@ -7,13 +7,15 @@ argument of `Prover` or the field of `Job` of its name.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any, TypedDict
 
 from graphprover.jobs.option import YES, Option, Values, choice, positive, text, whole
 from graphprover.proof.compressed import MOST_LAYERS
+from graphprover.protocol.goal import FAST_WORD, GOALS_TEXT, SMALL_WORD, goal_of
 from graphprover.protocol.joint import MOST_SHARDS
-from graphprover.protocol.level import LAYER_RATE, MOST_POW_BITS, RATES_TEXT, Level, default_pow_bits, one_of
+from graphprover.protocol.level import MOST_POW_BITS, RATES_TEXT, Level, default_pow_bits, one_of
 from graphprover.protocol.parameters import BLAKE3, DEFAULT_HASH, FAST, HASH_NAMES, RATES, SMALL
 from graphprover.protocol.security import HASH_BITS, JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.vm.executor.run_options import Limits, limits_of
@@ -36,6 +38,8 @@ _RUNS = (*_JOBS, PLAN, INSPECT, CHECK, EXECUTE, JOB)
 
 
 def _is_layers(value: Any) -> bool:
+    if isinstance(value, str):
+        return _is_goal(value)
     if isinstance(value, list | tuple):
         return 0 < len(value) <= MOST_LAYERS and all(map(_RATE.fit, value))
     return isinstance(value, bool) or _RATE.fit(value)
@@ -47,8 +51,14 @@ def _read_exit_code(text: str) -> int | str:
     return text if text == ANY else int(text)
 
 
-def _read_layers(text: str) -> tuple[int, ...]:
-    return tuple(map(int, text.split(",")))
+def _is_goal(text: str) -> bool:
+    with suppress(ValueError):
+        return bool(goal_of(text))
+    return False
+
+
+def _read_layers(text: str) -> str | tuple[int, ...]:
+    return text if _is_goal(text) else tuple(map(int, text.split(",")))
 
 
 _RATE = choice(int, RATES)
@@ -64,12 +74,12 @@ _EXIT_CODE = Values(
     typed=f"a number below 2^64, or {ANY}",
 )
 _LAYERS = Values(
-    bool | int | list[int],
-    f"true, false, N of a rate 1/N, or a list of such N: {one_of(RATES)}",
+    bool | int | str | list[int],
+    f"true, false, {GOALS_TEXT}, N of a rate 1/N, or a list of such N: {one_of(RATES)}",
     _is_layers,
     _read_layers,
-    "N[,N]",
-    typed=f"N of a rate 1/N, or up to {MOST_LAYERS} such N with commas: {one_of(RATES)}",
+    "GOAL",
+    typed=f"{GOALS_TEXT}; N of a rate 1/N, or up to {MOST_LAYERS} such N with commas: {one_of(RATES)}",
 )
 
 OPTIONS = (
@@ -134,11 +144,12 @@ OPTIONS = (
         _LAYERS,
         PROOF,
         (*_JOBS, PROVER),
-        "Compress the proof, with a layer at the rate 1/N as `graphprover compress --rate N`, and write only the "
-        "compressed proof. Several N give one layer each: `8,64` makes the smallest proofs. Needs "
-        f"--hash {BLAKE3}.",
+        "Compress the proof by layers, and write only the compressed proof. The planner chooses the rates and the "
+        f"proofs of work of base and layers. `{FAST_WORD}`: the fastest proof of at most 300 KiB, on a CPU 512 KiB. "
+        f"`{SMALL_WORD}`: the smallest one. `2.5s`: the smallest one within 2.5 seconds. `8,64`: a layer at 1/8 "
+        f"and one about it at 1/64. Needs --hash {BLAKE3}.",
         False,
-        bare=(LAYER_RATE,),
+        bare=FAST_WORD,
     ),
     Option(
         "mock",
@@ -269,13 +280,14 @@ class OptionsOfProof(TypedDict, total=False):
     """The options of `Prover`, by their names in the table."""
 
     security: float  # provable bits, as in `graphprover.prove`, here and below
-    rate: int | None  # the rate is 1/rate; by default of a compressed proof: the one with the least work
+    rate: int | None  # the rate is 1/rate; by default of a compressed proof: chosen with its layers
     proximity: str  # the soundness analysis
     hash: str  # of Merkle trees, transcript and proof of work
     pow_bits: int | None  # the proof of work before the queries; by default more for a compressed proof and its layers
     small: float | None  # seconds for the smallest proof, instead of a rate (`graphprover.prover.smallest`)
-    # Several shards have a tree of layers at the first of several rates; (8, 64) makes the smallest proofs.
-    compress: bool | int | Sequence[int]  # whether to compress each proof; N of the rate 1/N of its layer, or of each
+    # Whether to compress each proof, or for which goal: "fast" (as True), "small", "2.5s"; or N of the rate 1/N of its
+    # layer, or of each. Several shards have a tree of layers at the first of several rates.
+    compress: bool | int | str | Sequence[int]
     mock: bool  # whether `Prover.prove` makes mocks instead of proofs, for tests of applications; they prove nothing
     shards: int | None  # their number; a guest's are cycle ranges, by default as many as the device needs
     shard_size: int | None  # the cycles of each shard of a guest, instead of their number

@@ -57,7 +57,7 @@ def prepared_about(job: "Job", run: Any, by: Device | None) -> Prepared | Prepar
 
     def cut(shards: int, level: Level = prover.level) -> Prepared | PreparedShards:
         statement = statement_at(job, run, shards, level, by)
-        return ready(statement, job.level_of(statement, level))
+        return ready(statement, job.level_of(statement, level, by))
 
     shards = 1 if prover.shards is None else prover.shards
     if prover.small is not None:

@@ -9,6 +9,7 @@ from graphprover.proof.compressed import AnyProof, CompressedProof, ShardHeaders
 from graphprover.proof.mock import MockProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
+from graphprover.protocol.goal import Goal
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import FAST, RATES
 from graphprover.protocol.proof import Caps
@@ -21,6 +22,7 @@ from graphprover.vm.executor.debug import Debug, to_stderr
 from graphprover.vm.statement.claim import ANY
 
 if TYPE_CHECKING:
+    from graphprover.graphs.planner.layers import Target
     from graphprover.prover.layer_tree import ProveLayers
 
 
@@ -33,7 +35,8 @@ class Recipe:
     Args:
         program: The program.
         level: The level of the proofs.
-        layers: The level of each layer of a compressed proof; none without compression.
+        layers: The level of each layer of a compressed proof, or the goal for which they are chosen; none without
+            compression.
         small: As in `graphprover.Prover`.
         shards: As in `graphprover.Prover`.
         shard_size: As in `graphprover.Prover`.
@@ -46,7 +49,7 @@ class Recipe:
         self,
         program: Program,
         level: Level,
-        layers: tuple[Level, ...] = (),
+        layers: tuple[Level, ...] | Goal = (),
         *,
         small: float | None = None,
         shards: int | None = None,
@@ -54,7 +57,8 @@ class Recipe:
         debug: Debug | None = to_stderr,
     ) -> None:
         self.program = program
-        self.level, self.layers = level, layers
+        self.level = level
+        self.layers: tuple[Level, ...] | Goal = layers
         self.small, self.shards, self.shard_size = small, shards, shard_size
         self.debug = debug
 
@@ -78,6 +82,8 @@ class Recipe:
     @property
     def layers_text(self) -> str:
         """The layers of a compressed proof as a text: layers at 1/8, 1/64."""
+        if isinstance(self.layers, Goal):
+            return f"layers chosen for {self.layers}"
         return "layers at " + ", ".join(f"1/{layer.rate}" for layer in self.layers)
 
     @cached_property
@@ -140,19 +146,19 @@ class Recipe:
         statement = self.program.statement_of(headers, coming=True)
         return expect(headers, statement, self.level.security, self.level.proximity)
 
-    def compressed(self, made: Made, prove: "ProveLayers", memory: int) -> Made:
+    def compressed(self, made: Made, prove: "ProveLayers", target: "Target") -> Made:
         """Compress a proof in one shard or several with all layers.
 
         Args:
             made: The proof, which is verified by its layers, or its headers.
             prove: Proves layers.
-            memory: The bytes of the memory that the proof of a layer may have.
+            target: The devices that prove layers.
         """
         from graphprover.prover.layer_tree import compressed  # here, because other proofs need no layers
 
         assert not isinstance(made.proof, CompressedProof)
         statement = self.program.statement_of(made.proof, coming=isinstance(made.proof, ShardHeaders))
-        return compressed(made, statement, self.layers, prove, memory)
+        return compressed(made, statement, self.level, self.layers, prove, target)
 
     def commit(self) -> None:
         """Make the commitment that takes most of the time of the first verification of a guest's proof.

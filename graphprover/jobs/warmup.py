@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from graphprover.admission.admission import largest
 from graphprover.device import CpuDevice, Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.protocol.level import LAYER_RATE, Level
@@ -10,6 +9,7 @@ from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.prover.layer_tree import compressed, layers_by
 from graphprover.prover.local import make
 from graphprover.prover.prepare import ready
+from graphprover.prover.tree_choice import target_of
 from graphprover.statement.statement import Statement
 from graphprover.verifier import verify
 from graphprover.vm.executor.execute import execute, smallest
@@ -28,8 +28,8 @@ def compress_smallest() -> None:
     """Compress a proof of it with few queries, which takes all further kernels of a CPU."""
     statement, level = _statement(), Level(security=20, rate=2, pow_bits=0)
     made = make(ready(statement, level), device="cpu", verified=False, waits=False)
-    layers = [replace(level, rate=LAYER_RATE)]
-    compressed(made, statement, layers, layers_by(THREADS, CpuDevice(), waits=False), largest(CpuDevice()))
+    layers, device = (replace(level, rate=LAYER_RATE),), CpuDevice()
+    compressed(made, statement, level, layers, layers_by(THREADS, device, waits=False), target_of(device))
 
 
 def _statement() -> Statement:

@@ -12,6 +12,7 @@ class Goal:
     """The goal of a compressed proof: the fastest proof of a usual size, or the smallest one within a time."""
 
     seconds: float | None = None  # None for the fastest proof; infinite for the smallest one
+    pow_bits: int | None = None  # of all proofs of work before the queries, if they are asked for
 
     def __str__(self) -> str:
         if self.seconds is None:
@@ -19,18 +20,18 @@ class Goal:
         return SMALL_WORD if self.seconds == inf else f"{self.seconds:g}s"
 
 
-def goal_of(word: str) -> Goal:
-    """Return the goal that a word names.
+def goal_of(word: str, pow_bits: int | None = None) -> Goal:
+    """Return the goal that a word names; ``pow_bits``: as `Goal`.
 
     Raises:
         ValueError: It is none of the words.
     """
     if word in (FAST_WORD, SMALL_WORD):
-        return Goal(None if word == FAST_WORD else inf)
+        return Goal(None if word == FAST_WORD else inf, pow_bits)
     try:
         seconds = float(word.removesuffix("s")) if word.endswith("s") else 0.0
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < inf:
         raise ValueError(f"{word!r}: expected {GOALS_TEXT}")
-    return Goal(seconds)
+    return Goal(seconds, pow_bits)

@@ -3,20 +3,25 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import accumulate, pairwise
 
 from graphprover.device import Device
 from graphprover.graphs.observer import timed
+from graphprover.graphs.planner.layers import Target
+from graphprover.graphs.planner.trees import grouped, most_compressions
 from graphprover.graphs.progress import Tell
-from graphprover.proof.compressed import MOST_CHILDREN, Accepted, AnyProof, CompressedProof, ShardHeaders
+from graphprover.proof.compressed import Accepted, AnyProof, CompressedProof, ShardHeaders
 from graphprover.proof.proof import Proof
+from graphprover.protocol.layout import Layout
 from graphprover.protocol.level import Level
 from graphprover.protocol.proof import Caps
 from graphprover.prover.layers import LayerJob, LayerSubject, check_compressible, subjects_of
 from graphprover.prover.local import make, pays, told
 from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared
+from graphprover.prover.tree_choice import Layers, chosen_layers
+from graphprover.recursion.expected import LayerWork, work_about
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.telemetry.layers import ObservedLayer, with_layers
@@ -24,13 +29,8 @@ from graphprover.telemetry.model import Stage
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.subscribe import clock
 from graphprover.verifier.compressed import blamed
-
-# Bytes of a proof for each compression of its verification.
-_BYTES_OF_BASE, _BYTES_OF_LAYER = 34, 39
-
-# Bytes of a device's memory for each compression of a layer, times the inverse of its rate.
-_DEVICE_BYTES = 53_000
-_MOST_LOG, _LEAST_LOG = 17, 14  # of the compressions of a layer
+from graphprover.verifier.headers import layout_of_proof, layouts_of_proof
+from graphprover.verifier.layer_key import LayerStatement
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,7 @@ class TreeNode:
 
     proof: Proof  # without payload if that is in another process
     size: int  # the bytes of the proof with its payload
+    layout: Callable[[], Layout]
     children: tuple[Accepted, ...]  # the proofs that it is about, if it is a layer
     subject: Callable[[], LayerSubject]
     first: str  # name of the first given proof that it is about, for messages
@@ -54,10 +55,10 @@ class TreeNode:
         """Whether it is a layer, which can be the last one."""
         return bool(self.children)
 
-    @property
-    def compressions(self) -> int:
-        """About how many compressions a layer about it has."""
-        return self.size // (_BYTES_OF_LAYER if self.is_layer else _BYTES_OF_BASE)
+    @cached_property
+    def work(self) -> LayerWork:
+        """The expected part of a layer's work that is about it."""
+        return work_about(self.layout())
 
 
 def nodes_of(
@@ -99,9 +100,16 @@ def _nodes_of_one(
         with blamed(partial(str, name)):
             return subjects_of(proof, statements, level, preprocessed)
 
-    def node(of: Proof, size: int, own_name: str, subject: Callable[[], LayerSubject]) -> TreeNode:
+    @cache
+    def layouts() -> list[Layout]:
+        with blamed(partial(str, name)):
+            if isinstance(proof, CompressedProof):
+                return [layout_of_layer(proof.layer)]
+            return layouts_of_proof(proof, statements[0])
+
+    def node(of: Proof, size: int, own_name: str, subject: Callable[[], LayerSubject], index: int = 0) -> TreeNode:
         children = proof.children if isinstance(proof, CompressedProof) else ()
-        return TreeNode(of, size, children, subject, own_name, own_name)
+        return TreeNode(of, size, lambda: layouts()[index], children, subject, own_name, own_name)
 
     if isinstance(proof, CompressedProof):
         return [node(proof.layer, proof.layer.size, name, lambda: subjects()[0])]
@@ -110,7 +118,9 @@ def _nodes_of_one(
     once = cache(subjects)  # the shards are verified together
     sizes = proof.sizes if isinstance(proof, ShardHeaders) else [own.size for own in proof.proofs]
     return [
-        node(own, size, ", ".join([*[name] * bool(name), f"shard {index}"]), partial(lambda at: once()[at], index))
+        node(
+            own, size, ", ".join([*[name] * bool(name), f"shard {index}"]), partial(lambda at: once()[at], index), index
+        )
         for index, (own, size) in enumerate(zip(proof.proofs, sizes, strict=True))
     ]
 
@@ -139,9 +149,13 @@ class LayerPlan:
 
     def proved(self, layer: LayerJob, proof: Proof) -> TreeNode:
         """Return the node with the proof of its layer."""
-        return TreeNode(
-            proof, proof.size, layer.children, layer.subject_by(proof), self.nodes[0].first, self.nodes[-1].last
-        )
+        subject, layout = layer.subject_by(proof), partial(layout_of_layer, proof)
+        return TreeNode(proof, proof.size, layout, layer.children, subject, self.nodes[0].first, self.nodes[-1].last)
+
+
+def layout_of_layer(layer: Proof) -> Layout:
+    """Return the layout of a layer; raises VerificationError for another header than a layer has."""
+    return layout_of_proof(layer, LayerStatement(), shard=False)
 
 
 # Prepares and proves the layers about some proofs, in their order: each with its record.
@@ -149,20 +163,27 @@ ProveLayers = Callable[[Sequence[LayerPlan]], Iterator[tuple[LayerJob, Made]]]
 
 
 def compressed(
-    base: Made, statement: Statement | ShardedStatement, levels: Sequence[Level], prove: ProveLayers, memory: int
+    base: Made,
+    statement: Statement | ShardedStatement,
+    level: Level,
+    layers: Layers,
+    prove: ProveLayers,
+    target: Target,
 ) -> Made:
     """Compress a proof: `joined` of its shards, with the cost of the proof itself.
 
     Args:
         base: The proof, which is verified by its layers, or its headers; it is not compressed yet.
         statement: The statement that it proves.
-        levels: As in `joined`.
+        level: The level of the proof.
+        layers: The layers.
         prove: As in `joined`.
-        memory: As in `joined`.
+        target: As in `joined`.
     """
     began = clock()
-    nodes = nodes_of([base.proof], [statement], levels[0], [""], base.preprocessed_caps)
-    made = joined(nodes, levels, prove, memory, base.observation)
+    nodes = nodes_of([base.proof], [statement], level, [""], base.preprocessed_caps)
+    levels = chosen_layers([node.layout() for node in nodes], level, layers, target)
+    made = joined(nodes, levels, prove, target, base.observation)
     return replace(
         base,
         proof=made.proof,
@@ -178,29 +199,31 @@ def joined(
     nodes: Sequence[TreeNode],
     levels: Sequence[Level],
     prove: ProveLayers,
-    memory: int,
+    target: Target,
     base: Observation | None = None,
 ) -> Made:
     """Return one layer about all proofs: layers are about the proofs that fit, others about these layers, and so on.
+
+    A layer is about as many proofs as make the whole tree fastest (`graphprover.graphs.planner.trees`).
 
     Args:
         nodes: The proofs.
         levels: The level of all layers up to the first one about all. For each further level there is one more layer.
         prove: Proves the layers of a level of the tree.
-        memory: The bytes of the memory that the proof of a layer may have.
+        target: The devices that prove layers.
         base: The observation of the proofs, if there is one.
 
     Raises:
         ValueError: As in `graphprover.compress`.
         VerificationError: A proof does not convince.
     """
-    rate = levels[0].rate
-    assert rate is not None, "a layer has a rate"
-    most = most_compressions(memory, rate)
-    tree = _Tree(nodes)
-    while len(tree.nodes) > 1 or not tree.nodes[0].is_layer:
-        ends = grouped([node.compressions for node in tree.nodes], [node.is_layer for node in tree.nodes], most)
-        tree.grow(ends, levels[0], prove)
+    tree, most = _Tree(nodes), 0
+    while len(tree.nodes) > 1:
+        works, are_layers = [node.work for node in tree.nodes], [node.is_layer for node in tree.nodes]
+        most = most or most_compressions(works, are_layers, levels[0], target)
+        tree.grow(grouped([work.compressions for work in works], are_layers, most), levels[0], prove)
+    if not tree.nodes[0].is_layer:
+        tree.grow([1], levels[0], prove)
     for level in levels[1:]:
         tree.grow([1], level, prove, more=True)
     (last,) = tree.nodes
@@ -311,34 +334,3 @@ def _prepared(parts: Sequence[LayerPlan], ahead: bool) -> Iterator[tuple[LayerJo
 def _span_name(first: str, last: str) -> str:
     """Return the name for people of a span of proofs."""
     return first if first == last else f"{first} to {last}"
-
-
-def most_compressions(memory: int, rate: int) -> int:
-    """Return how many compressions a layer may have.
-
-    Args:
-        memory: The bytes of the device's memory that a proof may have.
-        rate: The rate of the layer is 1/``rate``.
-    """
-    logs = range(_MOST_LOG, _LEAST_LOG, -1)
-    return 1 << next((log for log in logs if _DEVICE_BYTES * rate << log <= memory), _LEAST_LOG)
-
-
-def grouped(compressions: Sequence[int], layers: Sequence[bool], most: int) -> list[int]:
-    """Return the ends of groups of consecutive proofs, each of at most ``most`` compressions if it can be.
-
-    A group has one proof at least, and two if both are layers, so that the number of proofs falls in each turn.
-
-    Args:
-        compressions: The compressions that each proof takes.
-        layers: Whether each proof is a layer.
-        most: The compressions of a group.
-    """
-    ends, begin, total = list[int](), 0, 0
-    for number, (own, is_layer) in enumerate(zip(compressions, layers, strict=True)):
-        alone = number - begin == 1 and is_layer and layers[begin]
-        if number > begin and (number - begin == MOST_CHILDREN or (total + own > most and not alone)):
-            ends.append(number)
-            begin, total = number, 0
-        total += own
-    return [*ends, len(compressions)]

@@ -18,7 +18,7 @@ from graphprover.proof.compressed import (
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.level import LAYER_RATE, Level
+from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import BatchProof, Caps, decode
 from graphprover.protocol.verification import check_batch
@@ -37,8 +37,6 @@ from graphprover.verifier.compressed import blamed, children_of, expect_headers,
 from graphprover.verifier.headers import check_header
 from graphprover.verifier.layer_key import LayerStatement
 from graphprover.verifier.shards import expect, expect_header
-
-_CELLS_OF_LAYER = {8: 90_000_000, 4: 180_000_000, 2: 360_000_000}  # by the rate of the base, after most guests
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,18 +218,6 @@ def check_compressible(proof: AnyProof) -> None:
         check_layers(proof.depth + 1)
     else:
         check_hash(proof.parameters.hash)
-
-
-def base_rate(cells: int) -> int:
-    """Return the default rate of the base of a compressed proof, as its denominator: the one with the least work.
-
-    The work of a proof is about its cells over its rate. The lower the rate of a base, the fewer queries it has, and
-    the fewer cells a layer about it has. The layer is assumed at 1/8.
-
-    Args:
-        cells: The committed cells of the base.
-    """
-    return min(_CELLS_OF_LAYER, key=lambda rate: rate * cells + LAYER_RATE * _CELLS_OF_LAYER[rate])
 
 
 def check_prepared(prepared: Prepared | PreparedShards) -> None:

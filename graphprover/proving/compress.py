@@ -73,8 +73,8 @@ def prove_tree(
     nodes: Sequence[TreeNode], levels: Sequence[Level], executor: Executor, progress: bool | Tell
 ) -> CompressedProof:
     """Prove one layer about all proofs of a tree by an executor (`graphprover.prover.layer_tree.joined`)."""
-    with told(progress) as tell, executor.layers(tell) as (prove, memory):
-        made = joined(nodes, levels, prove, memory)
+    with told(progress) as tell, executor.layers(tell) as (prove, target):
+        made = joined(nodes, levels, prove, target)
     if made.observation:
         publish(made.observation)
     assert isinstance(made.proof, CompressedProof)

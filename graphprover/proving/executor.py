@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from graphprover.admission.admission import largest
 from graphprover.device import Device, DeviceLost
 from graphprover.device.choose import device_for
 from graphprover.device.host_processor import available_threads
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from graphprover.cluster.client import Cluster
     from graphprover.cluster.sharded import Staying
     from graphprover.cluster.tasks import ProvingTask
+    from graphprover.graphs.planner.layers import Target
     from graphprover.prover.layer_tree import ProveLayers
     from graphprover.vm.traces.shared_run import SharedRun
 
@@ -65,13 +65,13 @@ class OnWorkers(Protocol):
     def expect(self, headers: Proof | ShardedProof) -> Expected:
         """Verify the headers of a proof in several shards, and return the verification of the shards."""
 
-    def compress(self, made: Made, prove: "ProveLayers", memory: int) -> Made:
+    def compress(self, made: Made, prove: "ProveLayers", target: "Target") -> Made:
         """Compress a proof in several shards, or its headers.
 
         Args:
             made: The proof.
             prove: Proves layers.
-            memory: The bytes of the memory that the proof of a layer may have.
+            target: The devices that prove layers.
         """
 
 
@@ -111,8 +111,8 @@ class Executor(Protocol):
     def prove_many(self, jobs: Iterable[Job], begun: Begun) -> Iterator[Result]:
         """Prove jobs, which are read as their results come, and yield each as it ends; a failure ends no other job."""
 
-    def layers(self, tell: Tell | None) -> "AbstractContextManager[tuple[ProveLayers, int]]":
-        """Return the function that proves layers, and the bytes of memory that the proof of a layer may have.
+    def layers(self, tell: Tell | None) -> "AbstractContextManager[tuple[ProveLayers, Target]]":
+        """Return the function that proves layers, and the devices on which it does.
 
         ``tell``: called with the progress of each layer, whose tasks have the names of its proofs.
         """
@@ -160,12 +160,13 @@ class Local:
         device_for(self.device)
 
     @contextmanager
-    def layers(self, tell: Tell | None) -> "Iterator[tuple[ProveLayers, int]]":
+    def layers(self, tell: Tell | None) -> "Iterator[tuple[ProveLayers, Target]]":
         """Yield the function that proves layers by a device of this process, without waiting for other proofs."""
         from graphprover.prover.layer_tree import layers_by  # here, because other proofs need no layers
+        from graphprover.prover.tree_choice import target_of
 
         own = device_for(self.device)
-        yield layers_by(self.name, own, tell or False, waits=False), largest(own)
+        yield layers_by(self.name, own, tell or False, waits=False), target_of(own)
 
     def prove_taken(self, jobs: Jobs, begun: Begun) -> Iterator[Result]:
         """Take jobs and prove them, until there is none."""
@@ -259,19 +260,19 @@ class OnCluster:
         self, subject: OnWorkers, cluster: "Cluster", tell: Tell | None, made: Made, staying: "Staying | None"
     ) -> Made:
         """Prove the tree of layers about the shards of a proof."""
-        from graphprover.cluster.layers import layer_memory, prove_layers
+        from graphprover.cluster.layers import layer_target, prove_layers
 
-        memory = layer_memory(cluster, self.device)
-        return subject.compress(made, prove_layers(cluster, self.device, tell, staying), memory)
+        target = layer_target(cluster, self.device)
+        return subject.compress(made, prove_layers(cluster, self.device, tell, staying), target)
 
     @contextmanager
-    def layers(self, tell: Tell | None) -> "Iterator[tuple[ProveLayers, int]]":
+    def layers(self, tell: Tell | None) -> "Iterator[tuple[ProveLayers, Target]]":
         """Yield the function that proves the layers of a level by workers, in parallel."""
         from graphprover.cluster.client import joined  # which loads Dask's distributed
-        from graphprover.cluster.layers import layer_memory, prove_layers
+        from graphprover.cluster.layers import layer_target, prove_layers
 
         with joined(self.executor) as cluster:
-            yield prove_layers(cluster, self.device, tell), layer_memory(cluster, self.device)
+            yield prove_layers(cluster, self.device, tell), layer_target(cluster, self.device)
 
     def prove_many(self, jobs: Iterable[Job], begun: Begun) -> Iterator[Result]:
         """Prove jobs as tasks of workers."""

@@ -213,6 +213,6 @@ class _OnWorkers:
         expected = self.expect(proof)
         return expected.verdict([expected.check(index, own) for index, own in enumerate(proof.proofs)])
 
-    def compress(self, made: Made, prove: Any, memory: int) -> NoReturn:
+    def compress(self, made: Made, prove: Any, target: Any) -> NoReturn:
         """Raise an error: `compress` is another call."""
         raise NotImplementedError

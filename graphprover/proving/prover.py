@@ -16,7 +16,8 @@ from graphprover.jobs.programs import Program, ProgramError
 from graphprover.jobs.recipe import Recipe
 from graphprover.proof.compressed import AnyProof, check_layers
 from graphprover.proof.mock import MOCK, MockProof
-from graphprover.protocol.level import LAYER_RATE, Level, one_of
+from graphprover.protocol.goal import FAST_WORD, Goal, goal_of
+from graphprover.protocol.level import Level, one_of
 from graphprover.protocol.parameters import FAST
 from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.proving.delayed import graph_of
@@ -74,7 +75,7 @@ class Prover(Recipe):
             raise TypeError(f"Prover: the program is {given(program)}: give a path; prove() takes a statement")
         opened = open_program(os.fspath(program)) if isinstance(program, str | os.PathLike) else program
         level, compress = level_of(options), options.get("compress", False)
-        layers = _layer_levels(level, compress) if compress else ()
+        layers = _layers(level, compress, options.get("pow_bits")) if compress else ()
         own = {*vars(level), "compress", "mock"}
         others = {name: value for name, value in options.items() if name not in own}
         super().__init__(opened, level, layers, debug=debug, **others)  # type: ignore[arg-type]
@@ -245,15 +246,22 @@ class Prover(Recipe):
         return Job(self, data, name, **options)
 
 
-def _layer_levels(level: Level, compress: bool | int | Sequence[int]) -> tuple[Level, ...]:
-    """Return the level of each layer of a prover that compresses; ``compress``: as `Prover` has it.
+def _layers(level: Level, compress: bool | int | str | Sequence[int], pow_bits: int | None) -> tuple[Level, ...] | Goal:
+    """Return the level of each layer of a prover that compresses, or the goal for which they are chosen.
+
+    Args:
+        level: The level of the prover.
+        compress: As `Prover` has it.
+        pow_bits: The proof of work that is asked for, if one is.
 
     Raises:
-        ValueError: for a rate that is not offered, or proofs that cannot be compressed.
+        ValueError: for a rate or a goal that is not offered, or proofs that cannot be compressed.
     """
     from graphprover.prover.layers import check_hash  # here, because other proofs need no layers
 
     check_hash(level.hash)
+    if compress is True or isinstance(compress, str):
+        return goal_of(FAST_WORD if compress is True else compress, pow_bits)
     rates = (compress,) if isinstance(compress, int) else tuple(compress)
     check_layers(len(rates))
-    return tuple(replace(level, rate=LAYER_RATE if rate is True else rate) for rate in rates)
+    return tuple(replace(level, rate=rate) for rate in rates)

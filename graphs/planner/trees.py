@@ -98,7 +98,7 @@ class Tree:
 Chain = tuple[TreeLevel, ...]  # layers one about another
 
 
-def best_trees(shapes: Shapes, level: Level, goal: Goal, target: Target, bits: int | None = None) -> tuple[Tree, ...]:
+def best_trees(shapes: Shapes, level: Level, goal: Goal, target: Target) -> tuple[Tree, ...]:
     """Return the trees that meet a goal best, the best one first.
 
     Args:
@@ -106,33 +106,77 @@ def best_trees(shapes: Shapes, level: Level, goal: Goal, target: Target, bits: i
         level: The level of all proofs; its rate, if it has one, is the base's.
         goal: The goal.
         target: The devices.
-        bits: The bits of all proofs of work before the queries; None leaves them to the search.
 
     Raises:
         ValueError: No tree reaches the level in this memory.
     """
-    rates, choices = BASE_RATES if level.rate is None else (level.rate,), BITS if bits is None else (bits,)
+    choices = _choices(goal)
     found: list[Tree] = []
-    for rate in rates:
-        for base_bits in choices:
-            with suppress(ValueError):  # a rate at which no parameters reach the level
-                base = replace(level, rate=rate, pow_bits=base_bits)
-                layouts = _layouts(shapes, base)
-                found += _trees(base, layouts, _base_cost(layouts, target), target, choices)
+    for base, layouts in _bases(shapes, level, choices):
+        found += _trees(base, layouts, _base_cost(layouts, target), target, choices)
     return _ranked(found, goal, target)
 
 
-def trees_about(
-    layouts: Sequence[Layout], level: Level, goal: Goal, target: Target, bits: int | None = None
-) -> tuple[Tree, ...]:
-    """Return the trees about shards that are proved already; arguments and errors as for `best_trees`.
+def tree_with(shapes: Shapes, level: Level, layers: Sequence[Level], target: Target) -> Tree:
+    """Return the fastest tree with given layers; arguments and errors as for `best_trees`.
 
-    The cost of the shards is not part of the trees.
+    Args:
+        shapes: As there.
+        level: As there; its proof of work is the base's.
+        layers: The level of all layers up to the first one about all shards, and of each one above.
+        target: As there.
     """
-    choices = BITS if bits is None else (bits,)
+    found: list[Tree] = []
+    for base, layouts in _bases(shapes, level, (level.pow_bits,)):
+        works = [work_about(layout) for layout in layouts]
+        for most in _caps(works):
+            levels = _stacked(works, layers, most, target)
+            if levels:
+                joins = len(levels) - len(layers) + 1
+                found.append(_tree(base, layouts, _base_cost(layouts, target), most, levels, joins))
+    return _ranked(found, Goal(), target, any_size=True)[0]
+
+
+def tree_about(layouts: Sequence[Layout], level: Level, goal: Goal, target: Target) -> Tree:
+    """Return the best tree about shards that have these layouts; arguments and errors as for `best_trees`."""
     own = layouts[0].parameters
     base = replace(level, rate=1 << own.log_blowup, pow_bits=own.query_pow_bits)
-    return _ranked(_trees(base, layouts, ProofCost(0, 0), target, choices), goal, target)
+    trees = _trees(base, layouts, _base_cost(layouts, target), target, _choices(goal))
+    return _ranked(trees, goal, target)[0]
+
+
+def most_compressions(works: Sequence[LayerWork], are_layers: Sequence[bool], level: Level, target: Target) -> int:
+    """Return the compressions of a layer about several proofs with which the layers up to one take the least time.
+
+    Args:
+        works: The work about each proof.
+        are_layers: Whether each proof is a layer.
+        level: The level of the layers.
+        target: The devices; if no layer fits their memory, the number is the least one.
+    """
+    times = dict[int, float]()
+    for most in _caps(works):
+        levels = _joined(works, are_layers, level, most, target)
+        if levels is not None:
+            times[most] = _seconds(levels)
+    return min(times, key=lambda most: (times[most], most), default=1 << LEAST_LOG)
+
+
+def _choices(goal: Goal) -> tuple[int, ...]:
+    return BITS if goal.pow_bits is None else (goal.pow_bits,)
+
+
+def _caps(works: Sequence[LayerWork]) -> Sequence[int]:
+    """Return the numbers of compressions of a layer that may be chosen; one alone if no layer is about several."""
+    return [1 << log for log in range(LEAST_LOG, MOST_LOG + 1)] if len(works) > 1 else [1 << MOST_LOG]
+
+
+def _bases(shapes: Shapes, level: Level, choices: Sequence[int]) -> Iterator[tuple[Level, list[Layout]]]:
+    """Yield the levels of the base that may be chosen, with the layouts of all shards."""
+    for rate, bits in product(BASE_RATES if level.rate is None else (level.rate,), choices):
+        with suppress(ValueError):  # a rate at which no parameters reach the level
+            base = replace(level, rate=rate, pow_bits=bits)
+            yield base, _layouts(shapes, base)
 
 
 def _layouts(shapes: Shapes, level: Level) -> list[Layout]:
@@ -155,29 +199,47 @@ def _trees(
     base: Level, layouts: Sequence[Layout], cost: ProofCost, target: Target, choices: Sequence[int]
 ) -> Iterator[Tree]:
     """Yield the trees about shards that fit the memory."""
-    works, cells = [work_about(layout) for layout in layouts], sum(map(cells_of, layouts))
-    caps = [1 << log for log in range(LEAST_LOG, MOST_LOG + 1)] if len(works) > 1 else [1 << MOST_LOG]
-    for rate, bits, most in product(LAYER_RATES, choices, caps):
-        joins = _joined(works, replace(base, rate=rate, pow_bits=bits), most, target)
-        if joins is None:
-            continue
-        for chain in _chains(joins[-1].layer, MOST_CHAIN - 1, tuple(choices), target):
-            levels = (*joins, *chain)
-            size = bytes_of_layer(levels[-1].layer) + HEADER_BYTES * (len(layouts) + sum(own.layers for own in levels))
-            yield Tree(base, len(layouts), cost, cells, most, levels, len(joins), size)
+    works = [work_about(layout) for layout in layouts]
+    for rate, bits, most in product(LAYER_RATES, choices, _caps(works)):
+        joins = _joined(works, [False] * len(works), replace(base, rate=rate, pow_bits=bits), most, target)
+        if joins:
+            for chain in _chains(joins[-1].layer, MOST_CHAIN - 1, tuple(choices), target):
+                yield _tree(base, layouts, cost, most, (*joins, *chain), len(joins))
 
 
-def _joined(works: Sequence[LayerWork], level: Level, most: int, target: Target) -> list[TreeLevel] | None:
+def _tree(
+    base: Level, layouts: Sequence[Layout], cost: ProofCost, most: int, levels: Sequence[TreeLevel], joins: int
+) -> Tree:
+    size = bytes_of_layer(levels[-1].layer) + HEADER_BYTES * (len(layouts) + sum(own.layers for own in levels))
+    return Tree(base, len(layouts), cost, sum(map(cells_of, layouts)), most, tuple(levels), joins, size)
+
+
+def _stacked(
+    works: Sequence[LayerWork], layers: Sequence[Level], most: int, target: Target
+) -> list[TreeLevel] | None:
+    """Return the levels of a tree with given layers; None if a layer does not fit the memory."""
+    found = _joined(works, [False] * len(works), layers[0], most, target)
+    for level in layers[1:]:
+        own = _level([work_about_layer(found[-1].layer)], level, target) if found else None
+        if not found or own is None:
+            return None
+        found.append(own[0])
+    return found
+
+
+def _joined(
+    works: Sequence[LayerWork], are_layers: Sequence[bool], level: Level, most: int, target: Target
+) -> list[TreeLevel] | None:
     """Return the levels of a tree up to one layer about all proofs; None if a layer does not fit the memory."""
-    found, are_layers = list[TreeLevel](), False
-    while not are_layers or len(works) > 1:
-        ends = grouped([work.compressions for work in works], [are_layers] * len(works), most)
+    found = list[TreeLevel]()
+    while len(works) > 1 or not are_layers[0]:
+        ends = grouped([work.compressions for work in works], are_layers, most)
         groups = [sum(works[begin:end], LayerWork()) for begin, end in pairwise([0, *ends])]
         own = _level(groups, level, target)
         if own is None:
             return None
         found.append(own[0])
-        works, are_layers = [work_about_layer(layer) for layer in own[1]], True
+        works, are_layers = [work_about_layer(layer) for layer in own[1]], [True] * len(groups)
     return found
 
 
@@ -252,9 +314,14 @@ def grouped(compressions: Sequence[float], layers: Sequence[bool], most: int) ->
     return [*ends, len(compressions)]
 
 
-def _ranked(trees: Iterable[Tree], goal: Goal, target: Target) -> tuple[Tree, ...]:
-    """Return the best trees in the order of a goal. If none meets it, the ones that miss it least come first."""
-    if goal.seconds is None:
+def _ranked(trees: Iterable[Tree], goal: Goal, target: Target, any_size: bool = False) -> tuple[Tree, ...]:
+    """Return the best trees in the order of a goal, each with other rates.
+
+    If no tree meets the goal, those that miss it least come first.
+    """
+    if any_size:
+        found = sorted(trees, key=lambda tree: tree.seconds)
+    elif goal.seconds is None:
         most = FAST_BYTES_OF_CPU if target.kind == CPU else FAST_BYTES
         found = sorted(trees, key=lambda tree: (max(tree.bytes, most), tree.seconds))
     else:
@@ -262,4 +329,7 @@ def _ranked(trees: Iterable[Tree], goal: Goal, target: Target) -> tuple[Tree, ..
         found = sorted(trees, key=lambda tree: (max(tree.seconds, within) if within else 0, tree.bytes, tree.seconds))
     if not found:
         raise ValueError("no tree of layers reaches the level in the memory of the device: give rates, or more shards")
-    return tuple(found[:KEPT])
+    kept = dict[tuple[int | None, ...], Tree]()
+    for tree in found:
+        kept.setdefault((tree.base.rate, *(own.rate for own in tree.layers)), tree)
+    return tuple(kept.values())[:KEPT]

@@ -76,7 +76,7 @@ def test_compress_says_sizes_and_claim(here: Path, capsys: pytest.CaptureFixture
 
 
 def test_prove_writes_the_compressed_proof(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    proved = ["prove", FIB, "--input", "input", *LEVEL, "--rate", "8", "-o", "direct.bin", "--compress"]
+    proved = ["prove", FIB, "--input", "input", *LEVEL, "--rate", "8", "-o", "direct.bin", "--compress", "8"]
     found = said([*proved, "--report", "--report", "both.json", "--report", "both.html", "--trace", "trace"], capsys)
     assert found["proof"]["bytes"] == (here / "direct.bin").stat().st_size
     assert (here / "direct.bin").read_bytes() == (here / "small.bin").read_bytes()

@@ -10,17 +10,21 @@ from typing import Any
 import pytest
 
 from graphprover import CompressedProof, Job, Proof, Prover, VerificationError, observed
+from graphprover.device.choose import device_for
+from graphprover.graphs.planner.trees import best_trees, tree_with
 from graphprover.jobs import job as job_module
 from graphprover.jobs.existing import check_existing, valid_existing
 from graphprover.jobs.made import made
 from graphprover.jobs.returned import check_returned
 from graphprover.proof.compressed import Accepted
+from graphprover.protocol.goal import Goal
 from graphprover.protocol.level import COMPRESSED_POW_BITS
 from graphprover.protocol.security import QUERY_POW_BITS
-from graphprover.prover import layer_tree, layers
+from graphprover.prover import layer_tree
 from graphprover.prover import local as making
 from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared
+from graphprover.prover.tree_choice import target_of
 from graphprover.proving.executor import executor_of
 from graphprover.proving.prove import _Statement
 from graphprover.recursion.head.head import _template
@@ -101,11 +105,12 @@ def test_the_layer_is_named(watched: Watched) -> None:
 
 def test_it_travels() -> None:
     there = pickle.loads(pickle.dumps(prover(compress=True).job(INPUT)))
-    assert there.prover.layers == (replace(there.prover.level, rate=8),)
+    assert there.prover.layers == Goal(pow_bits=4)
+    assert "by layers chosen for fast" in prover(compress=True)._repr_html_()
     assert "by layers at 1/8, 1/64" in prover(compress=(8, 64))._repr_html_()
 
 
-def test_bases_have_the_compact_layout_and_the_rate_with_the_least_work() -> None:
+def test_bases_have_the_compact_layout_and_the_rate_of_the_best_tree() -> None:
     data = struct.pack("<Q", 3000)
 
     def prepared(**options: Any) -> Prepared:
@@ -115,18 +120,27 @@ def test_bases_have_the_compact_layout_and_the_rate_with_the_least_work() -> Non
 
     compact = prepared(rate=8)
     assert len(prepared(rate=2).layout.tables) > len(compact.layout.tables)
-    for given, log_blowup in (({}, 3), ({"rate": 2}, 1)):
-        found = prepared(compress=True, **given).layout
-        assert (found.tables, found.log_heights) == (compact.layout.tables, compact.layout.log_heights)
-        assert found.parameters.log_blowup == log_blowup
-    assert [layers.base_rate(cells) for cells in (10**6, 170 * 10**6, 190 * 10**6, 10**9)] == [8, 8, 4, 2]
+    shapes = ((compact.layout.tables, compact.layout.log_heights),)
+    target = target_of(device_for("cpu"))
+    for options in ({}, {"compress": "small"}, {"compress": "3.5s"}, {"rate": 2}, {"compress": (4, 8)}):
+        asked = {"compress": True} | options
+        found, own = prepared(**asked).layout, Prover(GUEST, device="cpu", **asked)
+        assert (found.tables, found.log_heights) == shapes[0]
+        best = (
+            best_trees(shapes, own.level, own.layers, target)[0]
+            if isinstance(own.layers, Goal)
+            else tree_with(shapes, own.level, own.layers, target)
+        )
+        assert 1 << found.parameters.log_blowup == best.base.rate == options.get("rate", best.base.rate)
+        assert found.parameters.query_pow_bits == best.base.pow_bits
 
 
 def test_work_has_the_default_of_compressed_proofs() -> None:
-    for compress, bits in ((False, QUERY_POW_BITS), (True, COMPRESSED_POW_BITS), (16, COMPRESSED_POW_BITS)):
+    for compress, bits in ((False, QUERY_POW_BITS), (16, COMPRESSED_POW_BITS)):
         own = Prover(GUEST, compress=compress)
-        assert own.level.pow_bits == bits and len(own.layers) == bool(compress)
+        assert isinstance(own.layers, tuple) and own.level.pow_bits == bits and len(own.layers) == bool(compress)
         assert all(layer.pow_bits == bits for layer in own.layers)
+    assert [Prover(GUEST, compress=True, **of).layers for of in ({}, {"pow_bits": 9})] == [Goal(), Goal(pow_bits=9)]
 
 
 @pytest.mark.parametrize(
@@ -134,6 +148,8 @@ def test_work_has_the_default_of_compressed_proofs() -> None:
     [
         ({"hash": "keccak"}, "prove with --hash blake3"),
         ({"compress": 3}, "rate 1/3: choose"),
+        ({"compress": "tiny"}, "'tiny': expected fast, small, or seconds as 2.5s"),
+        ({"compress": "-1s"}, "'-1s': expected fast"),
         ({"compress": 1}, "rate 1/1: choose"),
         ({"compress": (8, 3)}, "rate 1/3: choose"),
         ({"compress": (2,) * 17}, "at most 16 layers, not 17"),

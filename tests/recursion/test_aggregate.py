@@ -17,19 +17,20 @@ from graphprover import (
     verify,
     verify_aggregate,
 )
+from graphprover.graphs.planner.trees import grouped
 from graphprover.proof.compressed import Accepted, AnyProof, any_proof_from_bytes
 from graphprover.prover import layer_tree
-from graphprover.prover.layer_tree import grouped, most_compressions
+from graphprover.recursion.expected import work_about
 from graphprover.runtime.files import COMPRESSED_MAGIC
 from graphprover.statement.statement import Statement
 from graphprover.verifier import compressed as verification
+from graphprover.verifier.headers import layout_of_proof
 from tests.conftest import LAYERS_AT, ROOT
 from tests.test_must_fail import numbers
 from tests.verifier.test_compressed import BITS, PROVER, base, compressed
 
 TABLES = Prover("examples/memory", security=BITS, rate=4, pow_bits=4, device="cpu")
 OPTIONS = {"security": BITS, "rates": (LAYERS_AT,), "pow_bits": 4, "device": "cpu"}
-GIB = 1 << 30
 
 
 def guest() -> Statement:
@@ -75,9 +76,15 @@ def test_it_has_the_claim_of_each_member() -> None:
     )
 
 
+def compressions(*bases: AnyProof) -> float:
+    """Return the compressions of a layer about proofs of the guest."""
+    layouts = [layout_of_proof(own, guest(), shard=False) for own in bases if isinstance(own, Proof)]
+    return sum(work_about(layout).compressions for layout in layouts)
+
+
 def test_layers_are_made_until_one_is_about_all(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [base(), base(12)]
-    monkeypatch.setattr(layer_tree, "most_compressions", lambda memory, rate: runs[0].size // 34)
+    monkeypatch.setattr(layer_tree, "most_compressions", lambda *given: compressions(*runs[:1]))
     tasks: list[str] = []
     proof = aggregate(runs, [guest()] * 2, progress=lambda ended, total, task: tasks.append(task), **OPTIONS)  # type: ignore[arg-type]
     told = {task.partition(": ")[0] for task in tasks if task}
@@ -87,8 +94,7 @@ def test_layers_are_made_until_one_is_about_all(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.slow
 def test_layers_of_several_threads_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = [own.size for own in proofs()]
-    monkeypatch.setattr(layer_tree, "most_compressions", lambda memory, rate: (sizes[0] + sizes[1]) // 34)
+    monkeypatch.setattr(layer_tree, "most_compressions", lambda *given: compressions(*proofs()[:2]))
     proof = aggregate(proofs(), statements(), **OPTIONS)  # type: ignore[arg-type]
     monkeypatch.setattr(layer_tree, "pays", lambda device: True)
     assert aggregate(proofs(), statements(), **OPTIONS) == proof  # type: ignore[arg-type]
@@ -219,12 +225,6 @@ def test_an_aggregated_proof_cannot_be_compressed_as_one() -> None:
 )
 def test_groups_fit(sizes: list[int], layers: list[bool], ends: list[int]) -> None:
     assert grouped(sizes, layers, 80) == ends
-
-
-def test_layers_are_as_large_as_the_memory_allows() -> None:
-    found = [most_compressions(gib * GIB, 8) for gib in (1, 8, 16, 32, 64, 128)]
-    assert found == [1 << 14, 1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 17]
-    assert most_compressions(64 * GIB, 16) == most_compressions(32 * GIB, 8)
 
 
 @pytest.mark.slow

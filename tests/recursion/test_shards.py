@@ -21,9 +21,11 @@ from graphprover.field import P, ext_add, ext_sub
 from graphprover.proof.compressed import Accepted, AcceptedShard, name_of
 from graphprover.protocol.challenger import Challenger
 from graphprover.prover import layer_tree, layers
+from graphprover.recursion.expected import work_about
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 from graphprover.verifier import headers
+from graphprover.verifier.headers import layouts_of_proof
 from tests.conftest import LAYERS_AT, ROOT
 from tests.verifier.test_compressed import BITS, PROVER, base
 
@@ -71,7 +73,8 @@ def test_it_has_the_claim_of_the_shards() -> None:
 
 
 def test_layers_about_a_part_of_the_shards_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layer_tree, "most_compressions", lambda memory, rate: 2 * proof().proofs[0].size // 34)
+    two = sum(work_about(layout).compressions for layout in layouts_of_proof(proof(), statement())[:2])
+    monkeypatch.setattr(layer_tree, "most_compressions", lambda *given: two)
     small = compress(proof(), statement(), **OPTIONS)  # type: ignore[arg-type]
     assert small.depth == 2 and len(small.children) == 2
     names = ["shard 0", "shard 1", "layer about shard 0 to shard 1", "shard 2", "layer about shard 2"]

@@ -52,7 +52,7 @@ from graphprover.recursion.head.words import (
 from graphprover.recursion.openings import TreePlaces, check_trees, places_of_tree
 from graphprover.recursion.tables.segments import STRIDE, padded
 
-_TEMPLATES = 16  # the most recent layouts, of a batch with several guests and all layers about them
+_TEMPLATES = 32  # the most recent layouts, of a batch with several guests, of all layers about them, and of a plan
 MOST_LOG_ARITY, LEAST_LOG_FINAL_POLY_LEN = 3, 3
 
 
