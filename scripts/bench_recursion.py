@@ -23,7 +23,7 @@ from figures import Figures, add_option
 from graphprover import Proof, verify, verify_aggregate
 from graphprover.device.choose import device_for
 from graphprover.proof.compressed import AnyProof, CompressedProof
-from graphprover.protocol.level import Level
+from graphprover.protocol.level import LayerLevel, Level
 from graphprover.protocol.parameters import BLAKE3, SMALL
 from graphprover.prover.layers import LayerJob, subjects_of
 from graphprover.prover.prepare import ready
@@ -83,7 +83,7 @@ def measure(out: Figures, run: str, device: Any, options: argparse.Namespace) ->
         proof: AnyProof = first
         proofs, cells = [proof], []
         for number, rate in enumerate(options.rates, 1):
-            own = Level(rate=rate, hash=BLAKE3, pow_bits=options.pow_bits)
+            own = LayerLevel(rate=rate, hash=BLAKE3, pow_bits=options.pow_bits)
             layer = LayerJob(tuple(subjects_of(proof, [base], own, None if number > 1 else caps)), own)
             prepared = layer.prepare()
             clock.stop(f"{number} inputs")
@@ -114,7 +114,7 @@ def join(
     out: Figures, name: str, children: Sequence[tuple[AnyProof, Sequence[Statement]]], device: Any, options: Any
 ) -> None:
     """Print the figures of one layer about several proofs, at the first rate."""
-    level, turns = Level(rate=options.rates[0], hash=BLAKE3, pow_bits=options.pow_bits), []
+    level, turns = LayerLevel(rate=options.rates[0], hash=BLAKE3, pow_bits=options.pow_bits), []
     for _ in range(2 + options.repeat):
         clock = Clock()
         subjects = [subject for proof, of in children for subject in subjects_of(proof, of, level)]

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 import checkout  # noqa: F401 (finds the package)
-from graphprover.protocol.parameters import RATES
+from graphprover.protocol.parameters import LAYER_RATES
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.verifier.layer_key import commitments
 
@@ -26,7 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.parse_args()
     program = verifier_program()
-    found = [f'{log_blowup}: "{digest}"' for log_blowup, digest in commitments(program, RATES.values()).items()]
+    found = [f'{log_blowup}: "{digest}"' for log_blowup, digest in commitments(program, LAYER_RATES.values()).items()]
     write("verifier/layer_commitments.py", COMMITMENTS, found)
     write("recursion/head/entries.py", ENTRIES, [f'"{name}": {address}' for name, address in program.marks.items()])
 

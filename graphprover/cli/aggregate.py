@@ -25,7 +25,8 @@ from graphprover.jobs.machine_options import AGGREGATE
 from graphprover.jobs.options import BY_NAME, PROOF
 from graphprover.proof.compressed import AnyProof, any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, RATES_TEXT
+from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, rates_text
+from graphprover.protocol.parameters import LAYER_RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.runtime.errors import OK
 from graphprover.runtime.files import check_writable, write
@@ -63,8 +64,8 @@ def add(command: Command) -> None:
         type=reader(BY_NAME["compress"].values),
         default=(LAYER_RATE,),
         metavar="N[,N]",
-        help=f"Reed-Solomon rate 1/N of the layers: {RATES_TEXT}. Each further N gives one more layer about all: "
-        f"`8,64` makes the smallest proofs. Default: {LAYER_RATE}.",
+        help=f"Reed-Solomon rate 1/N of the layers: {rates_text(LAYER_RATES)}. Each further N gives one more layer "
+        f"about all: `8,64` makes small proofs. Default: {LAYER_RATE}.",
     )
     add_option(level, "pow_bits", default=COMPRESSED_POW_BITS)
     add_machine(parser, AGGREGATE)

@@ -179,6 +179,7 @@ def add_option(
     help: str | None = None,
     default: Any = None,
     usual: str | None = None,
+    values: Values | None = None,
 ) -> None:
     """Add an option of a table.
 
@@ -188,9 +189,10 @@ def add_option(
         help: Sentences for the help, in place of the table's.
         default: Its value without the option. By default None, so that only given options have one.
         usual: The text about its default, in place of the table's.
+        values: Its values, in place of the table's.
     """
     (option,) = (option for option in (*OPTIONS, *MACHINE_OPTIONS) if option.name == name)
-    values = option.values
+    values = values or option.values
     texts = [help or option.help]
     if option.guests:
         texts = [f"Guests only: {texts[0][0].lower()}{texts[0][1:]}"]

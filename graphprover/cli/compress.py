@@ -24,11 +24,12 @@ from graphprover.cli.program_args import add_proof, program_of
 from graphprover.cli.proof_argument import proof_bytes
 from graphprover.cli.report_files import save_proof
 from graphprover.jobs.machine_options import COMPRESS
-from graphprover.jobs.options import PROOF
+from graphprover.jobs.options import PROOF, RATE_OF_LAYER
 from graphprover.jobs.programs import Program
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, RATES_TEXT
+from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, rates_text
+from graphprover.protocol.parameters import LAYER_RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.proving.settings import ProvingSettings
 from graphprover.runtime.errors import OK
@@ -56,9 +57,10 @@ def add(command: Command) -> None:
     add_option(
         level,
         "rate",
-        f"Reed-Solomon rate of the new proof, {RATES_TEXT}: N stands for 1/N. A lower rate gives a smaller proof; half "
-        "the rate about doubles time and memory.",
+        f"Reed-Solomon rate of the new proof, {rates_text(LAYER_RATES)}: N stands for 1/N. A lower rate gives a "
+        "smaller proof; half the rate about doubles time and memory.",
         LAYER_RATE,
+        values=RATE_OF_LAYER,
     )
     add_option(level, "pow_bits", default=COMPRESSED_POW_BITS)
     add_machine(parser, COMPRESS)

@@ -15,8 +15,8 @@ from graphprover.jobs.option import YES, Option, Values, choice, positive, text,
 from graphprover.proof.compressed import MOST_LAYERS
 from graphprover.protocol.goal import FAST_WORD, GOALS_TEXT, SMALL_WORD, goal_of
 from graphprover.protocol.joint import MOST_SHARDS
-from graphprover.protocol.level import MOST_POW_BITS, RATES_TEXT, Level, default_pow_bits, one_of
-from graphprover.protocol.parameters import BLAKE3, DEFAULT_HASH, FAST, HASH_NAMES, RATES, SMALL
+from graphprover.protocol.level import MOST_POW_BITS, Level, default_pow_bits, one_of, rates_text
+from graphprover.protocol.parameters import BLAKE3, DEFAULT_HASH, FAST, HASH_NAMES, LAYER_RATES, RATES, SMALL
 from graphprover.protocol.security import HASH_BITS, JOHNSON_PROXIMITY, PROXIMITIES
 from graphprover.vm.executor.run_options import Limits, limits_of
 from graphprover.vm.statement.claim import ANY
@@ -41,8 +41,8 @@ def _is_layers(value: Any) -> bool:
     if isinstance(value, str):
         return _is_goal(value)
     if isinstance(value, list | tuple):
-        return 0 < len(value) <= MOST_LAYERS and all(map(_RATE.fit, value))
-    return isinstance(value, bool) or _RATE.fit(value)
+        return 0 < len(value) <= MOST_LAYERS and all(map(RATE_OF_LAYER.fit, value))
+    return isinstance(value, bool) or RATE_OF_LAYER.fit(value)
 
 
 def _read_exit_code(text: str) -> int | str:
@@ -62,6 +62,7 @@ def _read_layers(text: str) -> str | tuple[int, ...]:
 
 
 _RATE = choice(int, RATES)
+RATE_OF_LAYER = choice(int, LAYER_RATES)
 _CYCLES = whole("a number of cycles below 2^32", "CYCLES", most=MAX_CYCLES - 1)
 _SECONDS = positive("a positive number of seconds", "SECONDS")
 _SEED = whole("a number below 2^64", least=0, base=0)
@@ -75,11 +76,11 @@ _EXIT_CODE = Values(
 )
 _LAYERS = Values(
     bool | int | str | list[int],
-    f"true, false, {GOALS_TEXT}, N of a rate 1/N, or a list of such N: {one_of(RATES)}",
+    f"true, false, {GOALS_TEXT}, N of a rate 1/N, or a list of such N: {one_of(LAYER_RATES)}",
     _is_layers,
     _read_layers,
     "GOAL",
-    typed=f"{GOALS_TEXT}; N of a rate 1/N, or up to {MOST_LAYERS} such N with commas: {one_of(RATES)}",
+    typed=f"{GOALS_TEXT}; N of a rate 1/N, or up to {MOST_LAYERS} such N with commas: {one_of(LAYER_RATES)}",
 )
 
 OPTIONS = (
@@ -113,9 +114,9 @@ OPTIONS = (
         _RATE,
         PROOF,
         _LEVELS,
-        f"Reed-Solomon rate {RATES_TEXT}: N stands for 1/N. A lower rate gives a smaller proof; half the rate about "
-        f"doubles time and memory; `graphprover plan` compares them. From --rate {SMALL} on a guest's run also uses "
-        "fewer, wider tables.",
+        f"Reed-Solomon rate {rates_text(RATES)}: N stands for 1/N. A lower rate gives a smaller proof; half the rate "
+        f"about doubles time and memory; `graphprover plan` compares them. From --rate {SMALL} on a guest's run also "
+        "uses fewer, wider tables.",
         without=f"{SMALL} for small statements (at most 2^19 committed cells), otherwise {FAST}",
     ),
     Option(

@@ -10,7 +10,7 @@ from graphprover.proof.mock import MockProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.goal import Goal
-from graphprover.protocol.level import Level
+from graphprover.protocol.level import LayerLevel, Level
 from graphprover.protocol.parameters import FAST, RATES
 from graphprover.protocol.proof import Caps
 from graphprover.prover.made import Made
@@ -49,7 +49,7 @@ class Recipe:
         self,
         program: Program,
         level: Level,
-        layers: tuple[Level, ...] | Goal = (),
+        layers: tuple[LayerLevel, ...] | Goal = (),
         *,
         small: float | None = None,
         shards: int | None = None,
@@ -58,7 +58,7 @@ class Recipe:
     ) -> None:
         self.program = program
         self.level = level
-        self.layers: tuple[Level, ...] | Goal = layers
+        self.layers: tuple[LayerLevel, ...] | Goal = layers
         self.small, self.shards, self.shard_size = small, shards, shard_size
         self.debug = debug
 

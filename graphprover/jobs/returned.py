@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from graphprover.proof.compressed import AnyProof, CompressedProof
 from graphprover.protocol.errors import VerificationError, shard_error
 from graphprover.protocol.goal import Goal
-from graphprover.protocol.parameters import RATES
+from graphprover.protocol.parameters import LAYER_RATES, RATES
 from graphprover.vm.executor.faults import OtherExitCode
 from graphprover.vm.statement.claim import ANY, Claim, other_exit_code
 
@@ -84,7 +84,7 @@ def _check_layers(job: "Job", proof: CompressedProof) -> None:
     """Raise VerificationError unless a new compressed proof has the layers that the job asks for."""
     if isinstance(job.prover.layers, Goal):  # the prover chooses
         return
-    first, *others = [RATES[layer.rate] for layer in job.prover.layers if layer.rate]
+    first, *others = [LAYER_RATES[layer.rate] for layer in job.prover.layers]
     found = [layer.parameters.log_blowup for layer in proof.layers]
     several = len(found) - len(others) if proof.header.joint else 1  # layers about shards and about these layers
     if several < 1 or found != [first] * several + others:

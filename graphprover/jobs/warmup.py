@@ -1,10 +1,8 @@
 """Proofs of the program that does nothing, which load or compile all kernels of a process."""
 
-from dataclasses import replace
-
 from graphprover.device import CpuDevice, Device
 from graphprover.graphs.executor_names import THREADS
-from graphprover.protocol.level import LAYER_RATE, Level
+from graphprover.protocol.level import LayerLevel, Level
 from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.prover.layer_tree import compressed, layers_by
 from graphprover.prover.local import make
@@ -28,7 +26,7 @@ def compress_smallest() -> None:
     """Compress a proof of it with few queries, which takes all further kernels of a CPU."""
     statement, level = _statement(), Level(security=20, rate=2, pow_bits=0)
     made = make(ready(statement, level), device="cpu", verified=False, waits=False)
-    layers, device = (replace(level, rate=LAYER_RATE),), CpuDevice()
+    layers, device = (LayerLevel(security=20, pow_bits=0),), CpuDevice()
     compressed(made, statement, level, layers, layers_by(THREADS, device, waits=False), target_of(device))
 
 

@@ -1,12 +1,13 @@
 """The requested level of a proof, from which its parameters follow."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, RATES, Parameters
+from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, LAYER_RATES, RATES, Parameters
 from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS, Shape, choose
 
-MOST_POW_BITS = 28  # of the proof of work before the queries: each bit doubles its time
+MOST_POW_BITS = 30  # of the proof of work before the queries: each bit doubles its time
 # Of compressed proofs, of the base and of the layer. A base of 73 queries would often need twice the compressions of
 # one of 70, as numbers of rows are powers of two.
 COMPRESSED_POW_BITS = 24
@@ -24,7 +25,9 @@ def default_pow_bits(compressed: bool) -> int:
     return COMPRESSED_POW_BITS if compressed else QUERY_POW_BITS
 
 
-RATES_TEXT = one_of(f"1/{rate}" for rate in RATES)
+def rates_text(rates: Iterable[int]) -> str:
+    """Return rates as text."""
+    return one_of(f"1/{rate}" for rate in rates)
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,11 @@ class Level:
     hash: str = DEFAULT_HASH  # of `HASH_NAMES`
     pow_bits: int = QUERY_POW_BITS  # of the proof of work before the queries
 
+    OFFERED: ClassVar[Mapping[int, int]] = RATES  # rates, as in `RATES`
+
     def __post_init__(self) -> None:
-        if self.rate not in (None, *RATES):
-            raise ValueError(f"rate 1/{self.rate}: choose {RATES_TEXT}")
+        if self.rate not in (None, *self.OFFERED):
+            raise ValueError(f"rate 1/{self.rate}: choose {rates_text(self.OFFERED)}")
         if self.hash not in HASH_NAMES:
             raise ValueError(f"hash {self.hash!r}: choose {one_of(HASH_NAMES)}")
         if type(self.pow_bits) is not int or not 0 <= self.pow_bits <= MOST_POW_BITS:
@@ -58,5 +63,14 @@ class Level:
         Raises:
             ValueError: No parameters reach the level.
         """
-        log_blowup = RATES[self.rate or default_rate]
+        log_blowup = self.OFFERED[self.rate or default_rate]
         return choose(shapes, self.security, log_blowup, self.proximity, self.hash, self.pow_bits)
+
+
+@dataclass(frozen=True)
+class LayerLevel(Level):
+    """The level of a layer, which has a rate: also lower ones than other proofs."""
+
+    rate: int = LAYER_RATE  # the rate is 1/rate
+
+    OFFERED: ClassVar[Mapping[int, int]] = LAYER_RATES

@@ -31,10 +31,10 @@ class Parameters:
     commit_pow_bits: int  # grinding before each folding challenge
     query_pow_bits: int  # grinding before the query indices
 
-    # A blowup of 2^7 costs the prover more than the queries it saves, and codewords must fit the 2^32 subgroup. A fold
+    # A blowup of 2^9 costs the prover more than the queries it saves, and codewords must fit the 2^32 subgroup. A fold
     # of 2^6 sends 63 siblings per query. Beyond 32 bits a single grinding takes minutes.
     RANGES: ClassVar[dict[str, tuple[int, int]]] = {
-        "log_blowup": (1, 6),
+        "log_blowup": (1, 8),
         "num_queries": (1, 1000),
         "log_final_poly_len": (0, 16),
         "max_log_arity": (1, 6),
@@ -72,6 +72,7 @@ class Parameters:
 
 
 RATES = {2: 1, 4: 2, 8: 3, 16: 4, 32: 5, 64: 6}  # offered rates: n of the rate 1/n, to log_blowup
+LAYER_RATES = RATES | {128: 7, 256: 8}  # of layers, which are small, and of which only the last one has to be sent
 FAST, SMALL = 2, 8  # the default rates of large and of small statements
 
 _LAYOUT = f"<{len(fields(Parameters))}H"

@@ -14,7 +14,7 @@ from graphprover.graphs.progress import Tell
 from graphprover.proof.compressed import Accepted, AnyProof, CompressedProof, ShardHeaders
 from graphprover.proof.proof import Proof
 from graphprover.protocol.layout import Layout
-from graphprover.protocol.level import Level
+from graphprover.protocol.level import LayerLevel, Level
 from graphprover.protocol.proof import Caps
 from graphprover.prover.layers import LayerJob, LayerSubject, check_compressible, subjects_of
 from graphprover.prover.local import make, pays, told
@@ -64,7 +64,7 @@ class TreeNode:
 def nodes_of(
     proofs: Sequence[AnyProof],
     statements: Sequence[Statement | ShardedStatement],
-    level: Level,
+    level: LayerLevel,
     names: Sequence[str],
     preprocessed: Caps = None,
 ) -> list[TreeNode]:
@@ -94,7 +94,11 @@ def nodes_of(
 
 
 def _nodes_of_one(
-    proof: AnyProof, statements: Sequence[Statement | ShardedStatement], level: Level, name: str, preprocessed: Caps
+    proof: AnyProof,
+    statements: Sequence[Statement | ShardedStatement],
+    level: LayerLevel,
+    name: str,
+    preprocessed: Caps,
 ) -> list[TreeNode]:
     def subjects() -> list[LayerSubject]:
         with blamed(partial(str, name)):
@@ -130,7 +134,7 @@ class LayerPlan:
     """Proofs that one layer is to be about."""
 
     nodes: Sequence[TreeNode]
-    level: Level  # of the layer
+    level: LayerLevel  # of the layer
 
     @property
     def is_layer(self) -> bool:
@@ -197,7 +201,7 @@ def compressed(
 
 def joined(
     nodes: Sequence[TreeNode],
-    levels: Sequence[Level],
+    levels: Sequence[LayerLevel],
     prove: ProveLayers,
     target: Target,
     base: Observation | None = None,
@@ -245,7 +249,7 @@ class _Tree:
         self._numbers = list(range(len(nodes)))  # of the nodes, in the order in which all were made
         self._made = len(nodes)
 
-    def grow(self, ends: Sequence[int], level: Level, prove: ProveLayers, more: bool = False) -> None:
+    def grow(self, ends: Sequence[int], level: LayerLevel, prove: ProveLayers, more: bool = False) -> None:
         """Replace groups of nodes by layers about them.
 
         Args:

@@ -14,14 +14,14 @@ from graphprover.graphs.planner.roofline import assumed
 from graphprover.graphs.planner.trees import Shapes, Tree, best_trees, tree_about, tree_with
 from graphprover.protocol.goal import Goal
 from graphprover.protocol.layout import Layout
-from graphprover.protocol.level import Level
+from graphprover.protocol.level import LayerLevel, Level
 from graphprover.prover.smallest import pace_of
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
 
 _log = logging.getLogger(__name__)  # warnings go to stderr by default
 
-Layers = tuple[Level, ...] | Goal  # of a compressed proof: given as for `layer_tree.joined`, or chosen
+Layers = tuple[LayerLevel, ...] | Goal  # of a compressed proof: given as for `layer_tree.joined`, or chosen
 
 # Workers that share a proof choose its base by themselves, and need the same one: for the GPU of docs/performance.md.
 SHARED = Target(CUDA, On(CUDA_BATCH, CUDA_THREADS, True), assumed(CUDA, CUDA_THREADS).roofline, 126 * 10**9)
@@ -64,7 +64,7 @@ def base_level(statement: Statement | ShardedStatement, level: Level, layers: La
     return tree.base
 
 
-def chosen_layers(layouts: Sequence[Layout], level: Level, layers: Layers, target: Target) -> tuple[Level, ...]:
+def chosen_layers(layouts: Sequence[Layout], level: Level, layers: Layers, target: Target) -> tuple[LayerLevel, ...]:
     """Return the levels of the layers about shards with these layouts; arguments and errors as for `base_level`."""
     return tree_about(layouts, level, layers, target).layers if isinstance(layers, Goal) else layers
 

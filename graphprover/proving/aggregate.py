@@ -7,7 +7,7 @@ from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes, expect_proof
-from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, Level
+from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, LayerLevel
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.security import JOHNSON_PROXIMITY
 from graphprover.prover.layer_tree import nodes_of
@@ -70,7 +70,7 @@ def aggregate(
     if not proofs or not rates:
         raise ValueError("give at least one proof and one rate")
     names = names or [f"proof {number}" for number in range(1, len(proofs) + 1)]
-    levels = [Level(security, rate, proximity, BLAKE3, pow_bits) for rate in rates]
+    levels = [LayerLevel(security, rate, proximity, BLAKE3, pow_bits) for rate in rates]
     parsed = [any_proof_from_bytes(own) if isinstance(own, bytes) else own for own in proofs]
     nodes = nodes_of(parsed, statements, levels[0], names)
     return prove_tree(nodes, levels, executor_of(executor, device), progress)

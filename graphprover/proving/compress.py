@@ -7,7 +7,7 @@ from graphprover.device import Device
 from graphprover.graphs.executor_names import THREADS
 from graphprover.graphs.progress import Tell
 from graphprover.proof.compressed import AnyProof, CompressedProof, any_proof_from_bytes, expect_proof
-from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, Level
+from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, LayerLevel
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import Cap
 from graphprover.protocol.security import JOHNSON_PROXIMITY
@@ -43,7 +43,7 @@ def compress(
         statement: The statement that it proves.
         executor: As in `graphprover.prove`.
         security: The provable bits of the second proof, and the least ones of the first.
-        rate: The rate of the second proof is 1/``rate``, with a power of two from 2 to 64.
+        rate: The rate of the second proof is 1/``rate``, with a power of two from 2 to 256.
         device: As in `graphprover.prove`.
         proximity: ``"unique"`` counts unique decoding alone, for both proofs.
         progress: As in `graphprover.prove`, of the second proof.
@@ -63,14 +63,14 @@ def compress(
     if isinstance(proof, bytes):
         proof = any_proof_from_bytes(proof)
     caps = None if preprocessed is None else [preprocessed]
-    level = Level(security, rate, proximity, BLAKE3, pow_bits)
+    level = LayerLevel(security, rate, proximity, BLAKE3, pow_bits)
     nodes = nodes_of([proof], [statement], level, [""], caps)
     more = isinstance(proof, CompressedProof)  # which is one layer already
     return prove_tree(nodes, [level] * (1 + more), executor_of(executor, device), progress)
 
 
 def prove_tree(
-    nodes: Sequence[TreeNode], levels: Sequence[Level], executor: Executor, progress: bool | Tell
+    nodes: Sequence[TreeNode], levels: Sequence[LayerLevel], executor: Executor, progress: bool | Tell
 ) -> CompressedProof:
     """Prove one layer about all proofs of a tree by an executor (`graphprover.prover.layer_tree.joined`)."""
     with told(progress) as tell, executor.layers(tell) as (prove, target):

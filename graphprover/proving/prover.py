@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -17,7 +16,7 @@ from graphprover.jobs.recipe import Recipe
 from graphprover.proof.compressed import AnyProof, check_layers
 from graphprover.proof.mock import MOCK, MockProof
 from graphprover.protocol.goal import FAST_WORD, Goal, goal_of
-from graphprover.protocol.level import Level, one_of
+from graphprover.protocol.level import LayerLevel, Level, one_of
 from graphprover.protocol.parameters import FAST
 from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.proving.delayed import graph_of
@@ -246,7 +245,9 @@ class Prover(Recipe):
         return Job(self, data, name, **options)
 
 
-def _layers(level: Level, compress: bool | int | str | Sequence[int], pow_bits: int | None) -> tuple[Level, ...] | Goal:
+def _layers(
+    level: Level, compress: bool | int | str | Sequence[int], pow_bits: int | None
+) -> tuple[LayerLevel, ...] | Goal:
     """Return the level of each layer of a prover that compresses, or the goal for which they are chosen.
 
     Args:
@@ -264,4 +265,4 @@ def _layers(level: Level, compress: bool | int | str | Sequence[int], pow_bits: 
         return goal_of(FAST_WORD if compress is True else compress, pow_bits)
     rates = (compress,) if isinstance(compress, int) else tuple(compress)
     check_layers(len(rates))
-    return tuple(replace(level, rate=rate) for rate in rates)
+    return tuple(LayerLevel(**{**vars(level), "rate": rate}) for rate in rates)

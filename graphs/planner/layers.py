@@ -11,7 +11,7 @@ from graphprover.graphs.planner.plan import On
 from graphprover.graphs.planner.roofline import Roofline
 from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.layout import Layout, make_layout
-from graphprover.protocol.level import LAYER_RATE, Level
+from graphprover.protocol.level import LAYER_RATE, LayerLevel
 from graphprover.protocol.security import shape_of
 from graphprover.recursion.expected import LayerWork, run_work, work_about
 from graphprover.recursion.layer_tables import layer_tables
@@ -60,10 +60,10 @@ class LayerShape:
     """The shape of a layer."""
 
     log_heights: tuple[int, int]  # log2 of the rows of `blake3` and of `machine`
-    level: Level  # with a rate
+    level: LayerLevel
 
 
-def shape_with(work: LayerWork, level: Level) -> LayerShape:
+def shape_with(work: LayerWork, level: LayerLevel) -> LayerShape:
     """Return the shape of a layer with the work about all its children."""
     return LayerShape((run_work() + work).log_heights, level)
 

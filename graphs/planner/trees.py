@@ -28,8 +28,8 @@ from graphprover.graphs.planner.layers import (
 from graphprover.proof.compressed import MOST_CHILDREN
 from graphprover.protocol.goal import Goal
 from graphprover.protocol.layout import Layout, make_layout
-from graphprover.protocol.level import COMPRESSED_POW_BITS, MOST_POW_BITS, Level
-from graphprover.protocol.parameters import SMALL
+from graphprover.protocol.level import COMPRESSED_POW_BITS, MOST_POW_BITS, LayerLevel, Level
+from graphprover.protocol.parameters import LAYER_RATES, SMALL
 from graphprover.protocol.security import shape_of
 from graphprover.recursion.expected import LayerWork, work_about
 from graphprover.statement.cells import cells_of
@@ -38,8 +38,7 @@ from graphprover.statement.cells import cells_of
 FAST_BYTES, FAST_BYTES_OF_CPU = 300 << 10, 512 << 10
 HEADER_BYTES = 330  # of a compressed proof: of each proof whose payload it has not
 BASE_RATES = (2, 4, 8, 16, 32)
-LAYER_RATES = (2, 4, 8, 16, 32, 64)
-BITS = (COMPRESSED_POW_BITS, 26, MOST_POW_BITS)  # of the proofs of work before the queries
+BITS = (COMPRESSED_POW_BITS, 26, 28, MOST_POW_BITS)  # of the proofs of work before the queries
 MOST_CHAIN = 3  # layers one about another from the first one about all shards on
 MOST_LOG, LEAST_LOG = 18, 14  # of the compressions of a layer about several proofs
 KEPT = 5  # trees that a search returns
@@ -84,7 +83,7 @@ class Tree:
         return max(self.base_cost.memory, *(level.memory for level in self.levels))
 
     @property
-    def layers(self) -> tuple[Level, ...]:
+    def layers(self) -> tuple[LayerLevel, ...]:
         """The level of all layers up to the first one about all shards, and of each one above."""
         return tuple(level.layer.level for level in self.levels[self.joins - 1 :])
 
@@ -117,7 +116,7 @@ def best_trees(shapes: Shapes, level: Level, goal: Goal, target: Target) -> tupl
     return _ranked(found, goal, target)
 
 
-def tree_with(shapes: Shapes, level: Level, layers: Sequence[Level], target: Target) -> Tree:
+def tree_with(shapes: Shapes, level: Level, layers: Sequence[LayerLevel], target: Target) -> Tree:
     """Return the fastest tree with given layers; arguments and errors as for `best_trees`.
 
     Args:
@@ -145,7 +144,7 @@ def tree_about(layouts: Sequence[Layout], level: Level, goal: Goal, target: Targ
     return _ranked(trees, goal, target)[0]
 
 
-def most_compressions(works: Sequence[LayerWork], are_layers: Sequence[bool], level: Level, target: Target) -> int:
+def most_compressions(works: Sequence[LayerWork], are_layers: Sequence[bool], level: LayerLevel, target: Target) -> int:
     """Return the compressions of a layer about several proofs with which the layers up to one take the least time.
 
     Args:
@@ -164,6 +163,11 @@ def most_compressions(works: Sequence[LayerWork], are_layers: Sequence[bool], le
 
 def _choices(goal: Goal) -> tuple[int, ...]:
     return BITS if goal.pow_bits is None else (goal.pow_bits,)
+
+
+def _layer_level(like: Level, rate: int, bits: int) -> LayerLevel:
+    """Return the level of a layer with the security of another proof."""
+    return LayerLevel(like.security, rate, like.proximity, like.hash, bits)
 
 
 def _caps(works: Sequence[LayerWork]) -> Sequence[int]:
@@ -201,7 +205,7 @@ def _trees(
     """Yield the trees about shards that fit the memory."""
     works = [work_about(layout) for layout in layouts]
     for rate, bits, most in product(LAYER_RATES, choices, _caps(works)):
-        joins = _joined(works, [False] * len(works), replace(base, rate=rate, pow_bits=bits), most, target)
+        joins = _joined(works, [False] * len(works), _layer_level(base, rate, bits), most, target)
         if joins:
             for chain in _chains(joins[-1].layer, MOST_CHAIN - 1, tuple(choices), target):
                 yield _tree(base, layouts, cost, most, (*joins, *chain), len(joins))
@@ -215,7 +219,7 @@ def _tree(
 
 
 def _stacked(
-    works: Sequence[LayerWork], layers: Sequence[Level], most: int, target: Target
+    works: Sequence[LayerWork], layers: Sequence[LayerLevel], most: int, target: Target
 ) -> list[TreeLevel] | None:
     """Return the levels of a tree with given layers; None if a layer does not fit the memory."""
     found = _joined(works, [False] * len(works), layers[0], most, target)
@@ -228,7 +232,7 @@ def _stacked(
 
 
 def _joined(
-    works: Sequence[LayerWork], are_layers: Sequence[bool], level: Level, most: int, target: Target
+    works: Sequence[LayerWork], are_layers: Sequence[bool], level: LayerLevel, most: int, target: Target
 ) -> list[TreeLevel] | None:
     """Return the levels of a tree up to one layer about all proofs; None if a layer does not fit the memory."""
     found = list[TreeLevel]()
@@ -243,7 +247,7 @@ def _joined(
     return found
 
 
-def _level(groups: Sequence[LayerWork], level: Level, target: Target) -> tuple[TreeLevel, list[LayerShape]] | None:
+def _level(groups: Sequence[LayerWork], level: LayerLevel, target: Target) -> tuple[TreeLevel, list[LayerShape]] | None:
     """Return a level of a tree with its layers; None if one does not fit the memory."""
     layers = [shape_with(work, level) for work in groups]
     costs = [cost_of_layer(layer, target) for layer in layers]
@@ -272,11 +276,11 @@ def _chains(
     A chain that takes longer than another one and has no fewer bytes is left out.
     """
     found: list[Chain] = [()]
-    rates = [rate for rate in LAYER_RATES if most and rate >= (layer.level.rate or 0)]
+    rates = [rate for rate in LAYER_RATES if most and rate >= layer.level.rate]
     work = work_about_layer(layer) if rates else LayerWork()
     for rate, bits in product(rates, choices):
         with suppress(ValueError):
-            own = _level([work], replace(layer.level, rate=rate, pow_bits=bits), target)
+            own = _level([work], _layer_level(layer.level, rate, bits), target)
             if own:
                 found += [(own[0], *chain) for chain in _chains(own[0].layer, most - 1, choices, target)]
 

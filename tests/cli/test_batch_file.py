@@ -130,7 +130,7 @@ def test_a_proof_to_compress_has_more_work_by_default() -> None:
         (FIRST + "priority = true", "job 1: priority: True is not a whole number from -1000 to 1000"),
         (FIRST + "timeout = 0", "job 1: timeout: 0 is not a positive number of seconds"),
         (FIRST + "timeout = inf", "job 1: timeout: inf is not a positive number of seconds"),
-        (FIRST + "pow_bits = 29", "job 1: pow_bits: 29 is not a number of bits from 0 to 28"),
+        (FIRST + "pow_bits = 31", "job 1: pow_bits: 31 is not a number of bits from 0 to 30"),
         (FIRST + "small = 0", "job 1: small: 0 is not a positive number of seconds"),
         (FIRST + "small = 9\nrate = 8", "job 1: small: excludes rate: give only one of the two"),
         (FIRST + "security = 0", "job 1: security: 0 is not a number of bits, at most 128"),
@@ -149,7 +149,7 @@ def test_a_proof_to_compress_has_more_work_by_default() -> None:
         (FIRST + "random_seed = 9", "job 1: random_seed: only for guests, and examples/memory is no guest"),
         (
             FIRST + "compress = 3",
-            "job 1: compress: 3 is not .* or a list of such N: 2, 4, 8, 16, 32 or 64",
+            "job 1: compress: 3 is not .* or a list of such N: 2, 4, 8, 16, 32, 64, 128 or 256",
         ),
         (FIRST + "compress = '8'", "job 1: compress: '8' is not true, false, N .*"),
         (FIRST + "compress = []", "job 1: compress: an array is not true, false, N .*"),

@@ -334,7 +334,7 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
         (["prove", "p", "--max-memory", "-3"], "argument --max-memory: '-3' is not a number of MiB"),
         (["prove", "p", "--compress", ",".join(["2"] * 17)], "is not N of a rate 1/N, or up to 16 such N with commas"),
         (["prove", "p", "--hash", "md5"], "argument --hash: 'md5' is not keccak or blake3"),
-        (["prove", "p", "--pow-bits", "29"], "argument --pow-bits: '29' is not a number of bits from 0 to 28"),
+        (["prove", "p", "--pow-bits", "31"], "argument --pow-bits: '31' is not a number of bits from 0 to 30"),
         (["prove", "--small", "p"], "argument --small: 'p' is not a positive number of seconds: put PROGRAM first"),
         (
             ["prove", "p", "--small", "0"],

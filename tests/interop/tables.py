@@ -200,8 +200,8 @@ def statements() -> dict[str, tuple[Parameters, list[Table]]]:
         "mixed, BLAKE3": (replace(every_option, hash=BLAKE3), mixed),
         # A fold of 2^6 also has more words in a row than a chunk of BLAKE3.
         "wide, BLAKE3": (replace(PLAIN, hash=BLAKE3, log_blowup=2, num_queries=2, max_log_arity=6), [wide(16)]),
-        "rate 1/64": (replace(PLAIN, log_blowup=6), list(squares(8, 64))),
-        "rate 1/64, BLAKE3": (replace(GRINDING, hash=BLAKE3, log_blowup=6, cap_height=4), list(squares(8, 64))),
+        "rate 1/256": (replace(PLAIN, log_blowup=8), list(squares(8, 64))),
+        "rate 1/256, BLAKE3": (replace(GRINDING, hash=BLAKE3, log_blowup=8, cap_height=4), list(squares(8, 64))),
         "rows 1 and 2": (PLAIN, [fibonacci(1), fibonacci(2), shuffle(1), shuffle(2)]),
         "one row": (PLAIN, [fibonacci(1)]),
     }

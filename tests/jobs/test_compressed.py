@@ -30,6 +30,7 @@ from graphprover.proving.prove import _Statement
 from graphprover.recursion.head.head import _template
 from graphprover.telemetry.observation import Observation
 from graphprover.verifier import expect, verify_header
+from graphprover.verifier.layer_key import LayerStatement
 from graphprover.verifier.pool import Checkers
 from tests.conftest import ROOT
 
@@ -135,6 +136,19 @@ def test_bases_have_the_compact_layout_and_the_rate_of_the_best_tree() -> None:
         assert found.parameters.query_pow_bits == best.base.pow_bits
 
 
+def test_layers_have_lower_rates_than_bases() -> None:
+    own = prover(compress=(128, 256), device="cpu")
+    proof = prover(compress=False).prove(INPUT)
+    assert isinstance(proof, Proof)
+    for level, log_blowup in zip(own.layers, (7, 8), strict=True):
+        subjects = layers.subjects_of(proof, [own.program.statement_of(proof)], level)
+        parameters = layers.LayerJob(tuple(subjects), level).prepare().layout.parameters
+        assert parameters.log_blowup == log_blowup
+        assert LayerStatement().preprocessed_cap(parameters)
+    with pytest.raises(ValueError, match=r"rate 1/128: choose 1/2, .* or 1/64"):
+        prover(rate=128)
+
+
 def test_work_has_the_default_of_compressed_proofs() -> None:
     for compress, bits in ((False, QUERY_POW_BITS), (16, COMPRESSED_POW_BITS)):
         own = Prover(GUEST, compress=compress)
@@ -147,7 +161,7 @@ def test_work_has_the_default_of_compressed_proofs() -> None:
     ("options", "words"),
     [
         ({"hash": "keccak"}, "prove with --hash blake3"),
-        ({"compress": 3}, "rate 1/3: choose"),
+        ({"compress": 3}, "rate 1/3: choose 1/2, .* or 1/256"),
         ({"compress": "tiny"}, "'tiny': expected fast, small, or seconds as 2.5s"),
         ({"compress": "-1s"}, "'-1s': expected fast"),
         ({"compress": 1}, "rate 1/1: choose"),

@@ -23,7 +23,7 @@ from graphprover import (
 from graphprover.proof.compressed import MOST_LAYERS, Accepted, any_proof_from_bytes
 from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.layout import make_layout
-from graphprover.protocol.parameters import KECCAK, RATES
+from graphprover.protocol.parameters import KECCAK, LAYER_RATES
 from graphprover.protocol.security import JOHNSON_PROXIMITY, UNIQUE_PROXIMITY
 from graphprover.prover import layers
 from graphprover.recursion.head.entries import ENTRIES
@@ -372,7 +372,7 @@ def test_a_verification_needs_no_program(tmp_path: Path) -> None:
 def test_the_key_is_the_one_of_the_tables() -> None:
     """After a change of tables or program: python scripts/recursion_key.py."""
     program = verifier_program()
-    assert commitments(program, RATES.values()) == COMMITMENTS
+    assert commitments(program, LAYER_RATES.values()) == COMMITMENTS
     assert program.marks == ENTRIES
 
 
