@@ -17,6 +17,11 @@ settings.load_profile("graphprover")
 # Commands print no line because the host is slow; Dask reads its settings from the environment when it is imported.
 os.environ["DASK_GRAPHPROVER__PROGRESS"] = "3600"
 
+# Tests start hundreds of processes. Without files of bytecode, which a container's settings may forbid, each would
+# compile all modules of a checkout, which is half of its start.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # A shell's background job ignores Ctrl-C, and the commands that tests start and interrupt would inherit this.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
