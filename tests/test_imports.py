@@ -57,7 +57,6 @@ HOMES = {  # the only modules that import large dependencies
     ),
     "distributed": ("cli.batch", "cli.doctor", "cluster"),
     "numba": (
-        "runtime.compiling",
         "runtime.kernel_source",
         "runtime.numba_cache",
         "runtime.shipped",

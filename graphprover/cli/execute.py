@@ -16,10 +16,12 @@ from graphprover.jobs.kinds import ELF, kind_of
 from graphprover.jobs.opening import SMALLER
 from graphprover.jobs.options import EXECUTE, of_job
 from graphprover.jobs.programs import is_packaged
+from graphprover.runtime.compiling import compile_seconds
 from graphprover.runtime.display.section import Block, Section
 from graphprover.runtime.errors import FAILED, OK, UsageError
 from graphprover.runtime.extras import install
 from graphprover.runtime.files import MAX_PROGRAM_BYTES, FileError, check_writable, read_input, write
+from graphprover.telemetry.model import rate
 from graphprover.vm.program.elf import ElfError, load_elf
 from graphprover.vm.statement.claim import bytes_json, shown
 from graphprover.vm.statement.statement import Machine
@@ -103,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
     limits, seed = of_job(options_given(options))["limits"], options.random_seed
     prepare()
     profiled = None
-    started = time.perf_counter()
+    started, compiled = time.perf_counter(), compile_seconds()
     try:
         if options.profile or options.cost or options.max_cost is not None:
             from graphprover.vm.profile.measure import profile
@@ -118,10 +120,10 @@ def run(options: argparse.Namespace) -> int:
         raise
     except ValueError as error:
         refuse(error, options.guest)
-    seconds = time.perf_counter() - started
+    seconds, compiled = time.perf_counter() - started, compile_seconds() - compiled
     if options.output:
         write(options.output, execution.output)
-    found = execution_facts(execution, seconds)
+    found = execution_facts(execution, seconds, compiled)
     if profiled:
         found["cost"] = cost_facts(profiled.cost)
         profiled.cost.check(options.max_cost)
@@ -194,12 +196,12 @@ def profile_report(found: Facts) -> list[Block]:
     return [Section([heads, *rows], f"{sums} by function; {found['file']} has all functions")]
 
 
-def execution_facts(execution: "Execution", seconds: float) -> Facts:
+def execution_facts(execution: "Execution", seconds: float, compiled: float) -> Facts:
     """Return the results and the cost of a run as a JSON object."""
     return {
         "instructions": {op.name.lower(): count for op, count in execution.mix().items()},
         "cycles": execution.cycles,
-        "cycles_per_second": execution.cycles / seconds,
+        "cycles_per_second": rate(execution.cycles, {"prepare": seconds}, compiled),
         "cycles_in_blocks": execution.in_blocks,
         "misaligned_accesses": execution.misaligned,
         "random_seed": execution.random_seed,

@@ -30,6 +30,7 @@ SAYS_FIELDS = {"output": dict, "exit_code": int, "cycles": int}
 REPORT_FIELDS: dict[str, Any] = {
     "cycles": int | None,
     **dict.fromkeys(("cells", "peak_bytes"), int),
+    "compile_seconds": float | int,
     "cycles_per_second": float | int | None,
     "worker": str | None,
     "seconds": dict,
@@ -188,7 +189,9 @@ def _report(options: argparse.Namespace) -> int:
             "memory": f"{report['peak_bytes'] / 2**20:,.0f} MiB, as planned for the device",
             "worker": printable(report["worker"]) or "the prover process of the service",
         }
+        compiled = report["compile_seconds"]
         rows = [(printable(name), f"{seconds:.3f}") for name, seconds in stages.items()]
+        rows += [("of prepare and prove: compiling kernels, once", f"{compiled:.3f}")] if compiled else []
         return [lines, Section([("stage", "seconds"), *rows])]
 
     text_output.say(report, describe, options)

@@ -17,6 +17,7 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import bits_by
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
+from graphprover.telemetry.model import PROVING, rate
 from graphprover.verifier import Verdict
 from graphprover.vm.statement.key import Key
 from graphprover.vm.statement.version import MACHINE_VERSION, SHAPES_VERSION
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from graphprover.graphs.planner.shard_memory import ShardsPlan
     from graphprover.graphs.proof_graph import Keep
     from graphprover.jobs.result import Result
-    from graphprover.telemetry.model import GuestRun
+    from graphprover.prover.made import Made
     from graphprover.telemetry.observation import Observation
 
 Facts = dict[str, Any]
@@ -56,19 +57,21 @@ def run_of(program: Program, run: Any) -> Facts:
     return {"cycles": cycles, "misaligned_accesses": misaligned}
 
 
-def guest_run(run: GuestRun | None, seconds: float, compile_seconds: float) -> Facts:
-    """Return the figures of a guest's run that took this time to prove; null for tables.
-
-    The speed is of the proof alone: the compilation of kernels happens once on a host.
-    """
-    proving = seconds - compile_seconds
+def proof_of_run(made: Made) -> Facts:
+    """Return the seconds of a proof, and the figures of a guest's run; null for tables."""
+    run = made.run
     return {
-        "seconds": seconds,
-        "compile_seconds": compile_seconds,
+        "seconds": sum(made.seconds.get(stage, 0.0) for stage in PROVING),
+        "compile_seconds": made.compile_seconds,
         "cycles": run.cycles if run else None,
-        "cycles_per_second": run.cycles / proving if run and proving > 0 else None,
+        "cycles_per_second": speed(made),
         "misaligned_accesses": run.misaligned_accesses if run else None,
     }
+
+
+def speed(made: Made) -> float | None:
+    """Return the cycles a second of a proof; None for tables, and of a proof that existed before."""
+    return rate(made.run.cycles, made.seconds, made.compile_seconds) if made.run else None
 
 
 def header(proof: Proof | ShardedProof) -> Facts:
@@ -168,7 +171,6 @@ def job(
         rows = sum(1 << log_rows for shard in header.proofs for log_rows in shard.log_heights)
     if result.made:
         run = result.made.run
-    proving = result.seconds.get("prepare", 0.0) + result.seconds.get("prove", 0.0)
     return {
         "name": name,
         "outcome": "failed" if error else "kept" if result.kept else "made",
@@ -178,9 +180,10 @@ def job(
         "says": says,
         "rows": rows,
         "misaligned_accesses": run.misaligned_accesses if run else None,
-        "cycles_per_second": run.cycles / proving if run and proving else None,
+        "cycles_per_second": speed(result.made) if result.made else None,
         "cost": run.cost if run else None,
         "seconds": dict(result.seconds),
+        "compile_seconds": result.made.compile_seconds if result.made else None,
         "peak_bytes": result.made.peak_bytes if result.made else None,
         "worker": result.worker or None,
         "attempts": result.attempts,

@@ -33,7 +33,6 @@ from graphprover.jobs.options import PROVE, of_job, of_prover
 from graphprover.proof.compressed import any_proof_from_bytes
 from graphprover.proof.mock import MOCK
 from graphprover.protocol.errors import VerificationError
-from graphprover.runtime.compiling import compiling
 from graphprover.runtime.errors import OK, UsageError
 from graphprover.runtime.files import FileError, check_writable, goes_to_stdout, is_replaced, read_proof, write
 from graphprover.telemetry.model import Stage
@@ -113,14 +112,9 @@ def run(options: argparse.Namespace) -> int:
             applied(settings),
             looking as observations,
             stage("cluster") if by.remote else nullcontext(),
-            nullcontext(float) if by.remote else compiling() as compiled,
             progress("the run of the guest" if program.has_runs else "the traces") as tell,
         ):
-            started = clock()
             made, verdict = by.prove(job, tell, verified=False)
-            of_proof = [made.seconds[name] for name in ("prepare", "prove") if name in made.seconds]
-            seconds = sum(of_proof) if of_proof else clock() - started
-            compile_seconds = min(compiled(), seconds)
         proof = made.proof
         if verdict is None:
             with stage("verify"):
@@ -133,12 +127,12 @@ def run(options: argparse.Namespace) -> int:
         compression = json_output.compression(made.base_bytes, encoded, spent, options.output)
     with stage("write"):
         _write(options.output, encoded)
-    run = json_output.guest_run(made.run, seconds, compile_seconds)
+    run = json_output.proof_of_run(made)
     found = (
         json_output.verdict(program, verdict) | run | {"proof": json_output.file(options.output, encoded)} | compression
     )
     if observations:
-        seen = observations[0].named(job.label).of_run(made.run).with_stages(stages)
+        seen = observations[0].named(job.label).of_run(made.run, made.compile_seconds).with_stages(stages)
         save_proof(seen, options)
         if None in (options.report or ()):
             found["report"] = json_output.times(seen)

@@ -150,7 +150,8 @@ def job_line(job: Facts) -> str:
     by = [job["worker"]] if job["worker"] else []
     attempts = [f"{job['attempts']} attempts"] if job["attempts"] > 1 else []
     speed = [f"{job['cycles_per_second']:,.0f} cycles/s"] if job["cycles_per_second"] else []
-    line = ", ".join([length, f"{sum(job['seconds'].values()):.1f} s", *speed, *by, *attempts, size, file])
+    spent = [f"{sum(job['seconds'].values()):.1f} s", *_compiling(job)]
+    line = ", ".join([length, *spent, *speed, *by, *attempts, size, file])
     again = f" (replaced the existing proof: {job['again']})" if job["again"] else ""
     return f"{title}: {line}{again}"
 
@@ -198,7 +199,7 @@ def place(path: Path) -> str:
 
 
 def run_lines(run: Facts) -> dict[str, str]:
-    """Return the figures of a guest's run by name, from the fields of `json_output.guest_run`; none for tables."""
+    """Return the figures of a guest's run by name, from the fields of `json_output.proof_of_run`; none for tables."""
     if run["cycles"] is None:
         return {}
     speed = run["cycles_per_second"]
@@ -210,10 +211,14 @@ def run_lines(run: Facts) -> dict[str, str]:
 
 
 def seconds_line(run: Facts) -> dict[str, str]:
-    """Return the seconds of a proof by name, from the fields of `json_output.guest_run`."""
+    """Return the seconds of a proof by name, from the fields of `json_output.proof_of_run`."""
+    return {"seconds": ", ".join([f"{run['seconds']:.1f}", *_compiling(run)])}
+
+
+def _compiling(run: Facts) -> list[str]:
+    """Return the part of a proof's seconds that no later proof on the host needs; nothing if it is small."""
     compiled = run["compile_seconds"]
-    spent = f", {compiled:.1f} of them for compiling kernels, once" if compiled >= 0.1 else ""
-    return {"seconds": f"{run['seconds']:.1f}{spent}"}
+    return [f"{compiled:.1f} of them for compiling kernels, once"] if compiled >= 0.1 else []
 
 
 def run_report(run: Facts) -> list[Block]:

@@ -4,7 +4,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from graphprover.cluster.results import expect_type, proof_in
+from graphprover.cluster.results import expect_type, figures_in, proof_in
 from graphprover.jobs.job import Job
 from graphprover.jobs.on_workers import guest_run
 from graphprover.jobs.returned import check_returned
@@ -60,22 +60,15 @@ class ResultChecker:
         run = self._runs[job].result()
         check_returned(job, proof, job.claim_about(run), kept=kept)
         del self._runs[job]
-        try:
-            return replace(
-                made,
-                proof=proof,
-                preprocessed_caps=None,  # a worker's commitment must not be relied on
-                seconds={str(name): float(seconds) for name, seconds in made.seconds.items()},
-                peak_bytes=int(made.peak_bytes),
-                kept=kept,
-                shards=tuple({str(name): float(seconds) for name, seconds in one.items()} for one in made.shards),
-                cells=int(made.cells),
-                base_bytes=None if made.base_bytes is None else int(made.base_bytes),
-                run=guest_run(run),
-                observation=made.observation if isinstance(made.observation, Observation) else None,
-            )
-        except (AttributeError, TypeError, ValueError) as error:
-            raise VerificationError("worker.result", f"the worker returned malformed figures: {error}") from error
+        return replace(
+            made,
+            proof=proof,
+            preprocessed_caps=None,  # a worker's commitment must not be relied on
+            kept=kept,
+            run=guest_run(run),
+            observation=made.observation if isinstance(made.observation, Observation) else None,
+            **figures_in(made),
+        )
 
     def forget(self, job: Job) -> None:
         """Cancel the run of a job that has failed, unless it has started."""

@@ -30,6 +30,7 @@ from graphprover.jobs.made import Provable, made
 from graphprover.protocol.layout import Layout
 from graphprover.prover.made import Made
 from graphprover.telemetry.activities import COMPRESS, EXECUTE, HOST, VERIFY, WAITING, activity, shares
+from graphprover.telemetry.model import rate
 from graphprover.telemetry.subscribe import observed
 
 P = TypeVar("P", RecordedWindow, LaidOutWindow, CommittedShard, FinishedShard)
@@ -114,15 +115,16 @@ class WorkerMetrics:
         self.device = device_for(device)
         return self.device
 
-    def add(self, seconds: dict[str, float], cycles: int, cells: int) -> None:
+    def add(self, made: Made, seconds: dict[str, float]) -> None:
         """Count a proof; ``seconds``: by activity."""
-        whole = sum(seconds.values())
-        took = whole - seconds.get(WAITING, 0)
+        whole, cycles = sum(seconds.values()), made.run.cycles if made.run else 0
         self.durations[bisect_left(PROOF_SECONDS, whole)] += 1
         self.duration += whole
-        self.totals.update(proofs=1, cycles=cycles, cells=cells)
+        self.totals.update(proofs=1, cycles=cycles, cells=made.cells)
         self.seconds.update(seconds)
-        self.rates = Counter(cycles=int(cycles / took), cells=int(cells / took))
+        amounts = {"cycles": cycles, "cells": made.cells}
+        rates = {name: rate(amount, made.seconds, made.compile_seconds) for name, amount in amounts.items()}
+        self.rates = Counter({name: int(found or 0) for name, found in rates.items()})
 
     def memory(self) -> int:
         """Return the bytes of the device's memory in use; on a CPU, the memory of the process."""
@@ -163,7 +165,7 @@ def measured_proof(
         raise
     seconds = _report_seconds(result.seconds, tasks, sample)
     if not result.kept:
-        METRICS.add(seconds, result.run.cycles if result.run else 0, result.cells)
+        METRICS.add(result, seconds)
     return result
 
 

@@ -92,10 +92,29 @@ def proof_in(result: Any) -> AnyProof:
     return _parsed(proof.to_bytes, any_proof_from_bytes)
 
 
+def figures_in(result: Any) -> dict[str, Any]:
+    """Return the figures of a worker's `Made`, by field; raise VerificationError if they are malformed."""
+    try:
+        return {
+            "seconds": _seconds(result.seconds),
+            "compile_seconds": float(result.compile_seconds),
+            "peak_bytes": int(result.peak_bytes),
+            "shards": tuple(map(_seconds, result.shards)),
+            "cells": int(result.cells),
+            "base_bytes": None if result.base_bytes is None else int(result.base_bytes),
+        }
+    except (AttributeError, TypeError, ValueError) as error:
+        raise VerificationError("worker.result", f"the worker returned malformed figures: {error}") from error
+
+
+def _seconds(stages: Any) -> dict[str, float]:
+    return {str(name): float(seconds) for name, seconds in stages.items()}
+
+
 def verified(verify: Callable[[AnyProof], R]) -> Callable[[Any, str], tuple[Made, R]]:
     """Return the check of a task whose result has a proof, which this process verifies.
 
-    The check returns the proof with its observation, if there is one, and the value of ``verify``.
+    The check returns the proof with its figures, with its observation, if there is one, and the value of ``verify``.
     """
 
     def check(found: Any, worker: str) -> tuple[Made, R]:
@@ -104,7 +123,7 @@ def verified(verify: Callable[[AnyProof], R]) -> Callable[[Any, str], tuple[Made
         seen = getattr(found, "observation", None)
         if isinstance(seen, Observation):
             seen = seen.of_worker(worker).with_stages([Stage("verify", started, clock())])
-        return Made(proof, observation=seen if isinstance(seen, Observation) else None), verdict
+        return Made(proof, observation=seen if isinstance(seen, Observation) else None, **figures_in(found)), verdict
 
     return check
 

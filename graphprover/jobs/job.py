@@ -28,6 +28,7 @@ from graphprover.prover.local import make
 from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.runtime.arguments import expect, given
+from graphprover.runtime.compiling import compile_seconds
 from graphprover.runtime.deadline import check_deadline, within
 from graphprover.runtime.display.notebook import html, quoted, short
 from graphprover.runtime.files import check_room, read_input
@@ -55,6 +56,7 @@ class Started:
     prepared: Prepared | PreparedShards
     ran: GuestRun | None  # None for tables
     seconds: float  # since the job started
+    compile_seconds: float  # of these, in which kernels were compiled
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,11 +225,11 @@ class Job:
         Raises:
             Exception: every exception of `Prover.prove` before the proof.
         """
-        began = time.perf_counter()
+        began, compiled = time.perf_counter(), compile_seconds()
 
         def kept(proof: AnyProof) -> Made:
             seconds = {"verify": time.perf_counter() - began}
-            return Made(proof, None, seconds, 0, kept=True, run=guest_run(rehearsed))
+            return Made(proof, None, seconds, kept=True, run=guest_run(rehearsed))
 
         proof = valid_existing(self)
         rehearsed = self.rehearse() if proof else None
@@ -250,7 +252,7 @@ class Job:
         else:
             self.check_room(prepared)
         ran = guest_run(run, cost_for(self, run, prepared, by)) if self.prover.program.has_runs else None
-        return Started(prepared, ran, time.perf_counter() - began)
+        return Started(prepared, ran, time.perf_counter() - began, compile_seconds() - compiled)
 
     def run_ahead(self, device: Device, debug: Debug | None) -> Any:
         """Return the run for `start` with its record, made in a thread beside another proof; None leaves it to `start`.
@@ -286,9 +288,12 @@ class Job:
         progress = progress or self.progress or False
         with within(self.timeout, self.label, started.seconds, self.interrupt):
             result = make(started.prepared, executor, device, progress, verified=False)
-            seen = with_stages_before(result.observation).of_run(started.ran) if result.observation else None
             seconds = {"prepare": started.seconds, **result.seconds}
-            made = replace(result, seconds=seconds, run=started.ran, observation=seen)
+            made = replace(result, seconds=seconds, run=started.ran)
+            made = replace(made, compile_seconds=started.compile_seconds + made.compile_seconds)
+            if seen := made.observation:
+                seen = with_stages_before(seen).of_run(made.run, made.compile_seconds)
+                made = replace(made, observation=seen)
             return self._compressed(made, executor, device, progress) if self.prover.layers else made
 
     def _compressed(self, made: Made, executor: str, device: Device | str, progress: bool | Tell) -> Made:

@@ -18,6 +18,7 @@ from graphprover.kernels.cpu import fri, products
 from graphprover.kernels.cpu.hashes import KERNELS
 from graphprover.protocol.digests import DIGEST_WORDS
 from graphprover.protocol.parameters import DEFAULT_HASH
+from graphprover.runtime.compiling import waiting
 from graphprover.runtime.numba_cache import is_compiled
 from graphprover.vm.executor import interpreter
 from graphprover.vm.executor.execute import prepare
@@ -60,12 +61,15 @@ PARTS = MappingProxyType(
 def compile_missing() -> None:
     """Has what was never compiled here compiled and kept; what another process fails at is left to who needs it."""
     missing = [name for name, part in PARTS.items() if not is_compiled(part.last)]
+    if not missing:
+        return
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command, silent = [sys.executable, "-m", __name__], subprocess.DEVNULL  # this process will meet with the same
     processes = [subprocess.Popen([*command, name], env=environment, stdout=silent, stderr=silent) for name in missing]
     try:
-        for process in processes:
-            process.wait()
+        with waiting():
+            for process in processes:
+                process.wait()
     finally:
         for process in processes:
             process.kill()

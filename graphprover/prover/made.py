@@ -22,6 +22,7 @@ class Made:
     proof: AnyProof
     preprocessed_caps: Caps = None  # the maker's own commitments to the preprocessed columns, one a shard; of the base
     seconds: Mapping[str, float] = field(default_factory=dict)  # by stage, of `STAGES`
+    compile_seconds: float = 0.0  # of preparing and proving, in which the proof waited for kernels to be compiled
     peak_bytes: int = 0  # of the device's memory, as planned
     kept: bool = False  # the proof existed before
     shards: tuple[Mapping[str, float], ...] = ()  # seconds of each, by stage: "commit", "prove", "verify" if one by one

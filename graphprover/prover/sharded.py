@@ -35,6 +35,7 @@ from graphprover.protocol.verification import prepare as prepare_verification
 from graphprover.prover.made import Made
 from graphprover.prover.observe import ObservationBuilder, made_in
 from graphprover.prover.prepare import Prepared, PreparedShards, wrapped
+from graphprover.runtime.compiling import compile_seconds
 from graphprover.statement.cells import cells_of
 from graphprover.telemetry.model import Stage
 from graphprover.telemetry.subscribe import clock, observing
@@ -107,7 +108,7 @@ class _Making:
     ) -> None:
         self._prepared, self._device, self._executor = prepared, device, executor
         self._plan, self._holds, self._peak = plan, holds, peak
-        self._began = clock()
+        self._began, self._compiled = clock(), compile_seconds()
         self._observer = observer_for(device, prepared.shards[0].layout if plan is None else None)
         self._graphs: list[GraphOfProof] = []
         self._stages: list[list[Stage]] = [[] for _ in prepared.shards]
@@ -172,7 +173,7 @@ class _Making:
     def ended(self, proof: Proof | ShardedProof, caps: tuple[Cap | None, ...]) -> Made:
         """Return the record of the proof that was made."""
         seen = None
-        proving = Stage("prove", self._began, clock())
+        proving, compiled = Stage("prove", self._began, clock()), compile_seconds() - self._compiled
         if self._observer:
             self._observer.tell()
         if self._observer and observing():
@@ -182,6 +183,7 @@ class _Making:
             proof,
             caps,
             {proving.name: proving.seconds},
+            compiled,
             self._peak or 0,
             shards=tuple({one.name: one.seconds for one in of_shard} for of_shard in self._stages if of_shard),
             cells=sum(cells_of(shard.layout) for shard in self._prepared.shards),

@@ -1,14 +1,34 @@
-"""The time in which this process compiles kernels."""
+"""The time in which this process waited for kernels to be compiled, of which its rates are without."""
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
+
+_spans: list[tuple[float, float]] = []  # of time.perf_counter, rising and disjoint
+_lock = Lock()
+
+
+def compile_seconds() -> float:
+    """Return the seconds so far; those in which several threads waited count once."""
+    with _lock:
+        return sum(end - start for start, end in _spans)
+
+
+def add_wait(start: float, end: float) -> None:
+    """Add a wait between two values of time.perf_counter, once it has ended."""
+    with _lock:
+        while _spans and _spans[-1][1] > start:
+            earlier, later = _spans.pop()
+            start, end = min(earlier, start), max(later, end)
+        _spans.append((start, end))
 
 
 @contextmanager
-def compiling() -> Iterator[Callable[[], float]]:
-    """Yield a function that returns the seconds in which CPU kernels were compiled since the start of the block."""
-    from numba.core import event  # here, because the client of a cluster compiles nothing
-
-    clock = event.TimingListener()  # a kernel that is compiled for another one counts once
-    with event.install_listener("numba:compile", clock):
-        yield lambda: clock.duration if clock.done else 0.0
+def waiting() -> Iterator[None]:
+    """Add the time of the block."""
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        add_wait(start, time.perf_counter())

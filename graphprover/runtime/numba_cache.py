@@ -37,6 +37,7 @@ from numba.extending import intrinsic as numba_intrinsic
 from graphprover import __version__
 from graphprover.runtime import shipped
 from graphprover.runtime.checked_file import load, save
+from graphprover.runtime.compiling import waiting
 from graphprover.runtime.files import FileError, private_folder
 from graphprover.runtime.kernel_source import digest_of, remember
 
@@ -75,7 +76,8 @@ def _compile(compile_kernel: Callable, *arguments: Any) -> Any:
     _loaded.clear()
     _depth += 1
     try:
-        return compile_kernel(*arguments)
+        with waiting():
+            return compile_kernel(*arguments)
     finally:
         _depth -= 1
 

@@ -162,8 +162,9 @@ class JobReport(BaseModel):
     """How a proof was made."""
 
     seconds: dict[str, float] = Field(description="By stage: prepare, wait, prove, compress, verify.")
+    compile_seconds: float = Field(description="Of prepare and prove, in which kernels were compiled.")
     cycles: int | None
-    cycles_per_second: float | None = Field(description="Of the stages prepare and prove.")
+    cycles_per_second: float | None = Field(description="Of prepare and prove, without compile_seconds.")
     misaligned_accesses: int | None
     cells: int = Field(description="Committed cells.")
     cost: int | None = Field(description="Cost number of the run; null if the layout of the proof does not give it.")

@@ -200,6 +200,7 @@ def _report(result: Result) -> dict[str, Any]:
     assert made
     return {
         "seconds": dict(result.seconds),
+        "compile_seconds": made.compile_seconds,
         "shards": [dict(shard) for shard in made.shards],
         "peak_bytes": made.peak_bytes,
         "cells": made.cells,

@@ -6,6 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+PROVING = "prepare", "prove"  # the stages of which rates are
+
+
+def rate(amount: int, seconds: Mapping[str, float], compile_seconds: float) -> float | None:
+    """Return the amount for each second of a proof: of preparing and proving, without the compilation of kernels.
+
+    Args:
+        amount: The cycles of a guest's run, or another amount of the whole proof.
+        seconds: The seconds by stage.
+        compile_seconds: The seconds of these stages in which kernels were compiled, once on a host.
+
+    Returns:
+        The rate, or None without such a time.
+    """
+    proving = sum(seconds.get(stage, 0.0) for stage in PROVING) - compile_seconds
+    return amount / proving if proving > 0 else None
+
 
 @dataclass(frozen=True)
 class Stage:

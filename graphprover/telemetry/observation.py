@@ -15,6 +15,7 @@ from graphprover.protocol.security import Security
 from graphprover.runtime.display.notebook import html, short
 from graphprover.runtime.files import write
 from graphprover.telemetry.model import (
+    PROVING,
     GuestRun,
     ObservedMachine,
     ObservedMemory,
@@ -24,6 +25,7 @@ from graphprover.telemetry.model import (
     ObservedWorker,
     Processor,
     Stage,
+    rate,
 )
 from graphprover.telemetry.rounds import RoundTime, Sums, TableTime, covered, rounds_of, spans_of
 from graphprover.telemetry.tree import TreePart, critical_path
@@ -56,6 +58,7 @@ class Observation:
     shards: tuple[ObservedShard, ...] = ()  # empty for an unsharded proof
     workers: tuple[ObservedWorker, ...] = ()  # empty if one process proved it
     run: GuestRun | None = None  # None for tables, and if the prover does not know the run
+    compile_seconds: float = 0.0  # of preparing and proving, in which kernels were compiled
     layer: int = 0  # number of the layer of a compressed proof, from 1; 0 of any other proof
     about: str = ""  # names of the proofs that a layer is about; empty for the only one
     layers: tuple[Observation, ...] = ()  # of the layers that were made after this proof, in their order
@@ -184,15 +187,15 @@ class Observation:
         own = ": ".join([name, *[self.about] * bool(self.about), *[f"layer {self.layer}"] * bool(self.layer)])
         return replace(self, name=own, layers=tuple(layer.named(name) for layer in self.layers))
 
-    def of_run(self, run: GuestRun | None) -> Observation:
-        """Return the observation with the run of a guest."""
-        return replace(self, run=run)
+    def of_run(self, run: GuestRun | None, compile_seconds: float) -> Observation:
+        """Return the observation with the run of a guest, and the seconds of compilation in run and proof."""
+        return replace(self, run=run, compile_seconds=compile_seconds)
 
     @property
     def cycles_per_second(self) -> float | None:
-        """Return the cycles of the run for each second of preparing and proving; None without a run."""
-        seconds = self.seconds("prepare") + self.seconds("prove")
-        return self.run.cycles / seconds if self.run and seconds else None
+        """Return the `rate` of the run's cycles; None without a run."""
+        seconds = {stage: self.seconds(stage) for stage in PROVING}
+        return rate(self.run.cycles, seconds, self.compile_seconds) if self.run else None
 
     def of_worker(self, worker: str) -> Observation:
         """Return the observation with the address of the cluster worker that measured it."""
@@ -226,6 +229,7 @@ class Observation:
                 "worker": self.worker or None,
                 "device": self.device,
                 "stages": _stages_facts(self.stages),
+                "compile_seconds": self.compile_seconds,
                 "idle": self.idle,
                 "rounds": _rounds_facts(self.rounds),
                 "memory": asdict(self.memory),

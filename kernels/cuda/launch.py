@@ -28,6 +28,7 @@ from graphprover.kernels.cuda import faults, shipped
 from graphprover.kernels.cuda.enqueue import driver_s_launch, enqueue
 from graphprover.kernels.cuda.launches import END, POINTER, SIZE, Launches, Recording
 from graphprover.kernels.cuda.sources import HASHES, STANDARD, source
+from graphprover.runtime.compiling import add_wait
 from graphprover.runtime.files import alone
 
 _MAX_BLOCKS = (2**31 - 1, 65535, 65535)
@@ -72,6 +73,7 @@ class Kernels:
         self._functions: dict[str, Any] = {}  # CuPy's
         self._addresses: dict[str, int] = {}  # of the driver's functions
         self._granted: dict[str, int] = {}  # bytes of shared memory
+        self._compiled = False  # by this process, neither shipped nor from CuPy's files
 
     def load(self) -> None:
         """Load what was shipped, or compile them or take them from CuPy's files, unless they are loaded.
@@ -114,6 +116,7 @@ class Kernels:
         except cupy.cuda.compiler.CompileException as error:
             self.error = CompileError(f"{self.name or 'a kernel'} does not compile: {error}")
             raise self.error from error
+        self._compiled = log.written
         with _lock:
             loads["compiled" if log.written else "cached"] += 1
         return module
@@ -124,7 +127,10 @@ class Kernels:
             return self._addresses[name]
         if not self.loaded:
             _parameters.missed += 1
+            started = time.perf_counter()
             self.load()
+            if self._compiled:
+                add_wait(started, time.perf_counter())
         with _lock:
             if name not in self._functions:
                 self._functions[name] = self._module.get_function(name)

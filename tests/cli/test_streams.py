@@ -6,19 +6,22 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from graphprover import Proof
-from graphprover.cli.json_output import guest_run
+from graphprover.cli.json_output import proof_of_run
 from graphprover.cli.main import main
 from graphprover.cli.text_output import run_lines, seconds_line
 from graphprover.protocol.errors import VerificationError
+from graphprover.prover.made import Made
 from graphprover.runtime import files
 from graphprover.runtime.errors import FAILED, OK, USAGE
 from graphprover.telemetry.model import GuestRun
 from graphprover.vm.statement.key import PREFIX as KEY_PREFIX
+from tests.graphs.test_proof_graph import FEW
 from tests.vm.assemble import CODE, Segment, X, elf, leave, words
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +94,10 @@ def test_prove_ends_with_the_seconds_and_the_next_command(capsys: pytest.Capture
 
 
 def test_the_speed_is_of_the_proof_alone() -> None:
-    run = guest_run(GuestRun(cycles=1_076_985, misaligned_accesses=0), 12.0, 2.0)
+    stages = {"prepare": 4.0, "wait": 100.0, "prove": 8.0, "verify": 50.0}
+    proof = Proof("", FEW, (3,), ((),), b"")
+    made = Made(proof, None, stages, 2.0, run=GuestRun(cycles=1_076_985, misaligned_accesses=0))
+    run = proof_of_run(made)
     assert run["cycles_per_second"] == 107_698.5
     assert seconds_line(run) | run_lines(run) == {
         "seconds": "12.0, 2.0 of them for compiling kernels, once",
@@ -99,8 +105,9 @@ def test_the_speed_is_of_the_proof_alone() -> None:
         "speed": "107,698 cycles/s",
         "misaligned": "0 loads and stores",
     }
-    assert guest_run(GuestRun(cycles=9, misaligned_accesses=0), 2.0, 2.0)["cycles_per_second"] is None
-    assert seconds_line(guest_run(None, 2.0, 0.0)) == {"seconds": "2.0"}
+    assert proof_of_run(replace(made, compile_seconds=12.0))["cycles_per_second"] is None
+    assert proof_of_run(replace(made, seconds={"verify": 1.0}, kept=True))["cycles_per_second"] is None
+    assert seconds_line(proof_of_run(replace(made, compile_seconds=0.0, run=None))) == {"seconds": "12.0"}
 
 
 def test_what_is_read(proof: bytes, stdin, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]

@@ -5,6 +5,7 @@ import pickle
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +30,7 @@ from graphprover import (
     VerificationError,
 )
 from graphprover.cli.main import main
+from graphprover.cluster import metrics
 from graphprover.device import CpuDevice, Device
 from graphprover.examples import memory
 from graphprover.graphs.planner.plan import make_plan
@@ -43,6 +45,8 @@ from graphprover.prover.local import make
 from graphprover.prover.prepare import prepare, ready
 from graphprover.proving import prove
 from graphprover.proving.prove import in_shards
+from graphprover.runtime.compiling import compile_seconds, waiting
+from graphprover.telemetry.subscribe import observed
 from graphprover.verifier import verify
 from graphprover.vm.executor.execute import smallest
 from graphprover.vm.executor.faults import Fault, GuestFault
@@ -383,6 +387,32 @@ def test_memory_is_asked_for_and_stages_are_timed(monkeypatch: pytest.MonkeyPatc
     assert list(result.seconds) == ["wait", "prove", "verify"] and all(s >= 0 for s in result.seconds.values())
     assert result.preprocessed_caps
     verify(result.proof, example(memory), 0, preprocessed=result.preprocessed_caps[0])
+
+
+def test_rates_are_without_the_compilation_of_kernels(fibonacci: Prover, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run and the proof wait for kernels; so does the verification, which is no part of either."""
+    slow, waits = CpuDevice(), list[float]()
+
+    def wait(*_: object, guess: bool = False) -> None:
+        before = compile_seconds()
+        with waiting():
+            time.sleep(0.01)
+        waits.append(compile_seconds() - before)
+
+    verify_made = Prover.verify_made
+    monkeypatch.setattr(slow, "expect", wait, raising=False)
+    monkeypatch.setattr(Prover, "verify_made", lambda *given: (wait(), verify_made(*given))[1])
+    monkeypatch.setattr(metrics, "METRICS", metrics.WorkerMetrics())
+    with observed() as seen:
+        found = metrics.measured_proof(fibonacci.job(TURNS), slow)
+    *of_proof, _ = waits
+    assert len(waits) > 2 and found.compile_seconds == pytest.approx(sum(of_proof))
+    assert found.run and seen[0].compile_seconds == found.compile_seconds
+    proving = found.seconds["prepare"] + found.seconds["prove"] - found.compile_seconds
+    assert metrics.METRICS.rates["cycles"] == int(found.run.cycles / proving)
+    assert metrics.METRICS.rates["cells"] == int(found.cells / proving)
+    seconds = seen[0].seconds("prepare") + seen[0].seconds("prove")
+    assert seen[0].cycles_per_second == found.run.cycles / (seconds - found.compile_seconds)
 
 
 def test_what_is_verified_elsewhere_is_not_verified_here(

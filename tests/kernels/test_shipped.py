@@ -12,6 +12,7 @@ import pytest
 
 from graphprover.kernels.cuda import shipped
 from graphprover.kernels.cuda.sources import STANDARD
+from graphprover.runtime import compiling
 from tests import fake_cupy
 
 TEXT, CODE = "a kernel's source", "its machine code"
@@ -69,6 +70,20 @@ def test_shipped_kernels_need_no_compiler(folder: Path, loaded: Any, caplog: Any
         ["of a user's table"],
     )
     assert not warnings(caplog)
+
+
+@pytest.mark.parametrize("is_shipped", [False, True])
+def test_a_launch_counts_its_wait_for_the_compiler_alone(
+    is_shipped: bool, folder: Path, loaded: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_shipped:
+        write(folder / "sm_90.zip", {TEXT: CODE}, {"first.cu": TEXT})
+    monkeypatch.setattr(compiling, "_spans", [])
+    from graphprover.kernels.cuda import launch  # with the CuPy of `loaded`
+
+    for _ in range(2):
+        launch.compiled(TEXT, "first.cu").kernel("first", 0)
+    assert len(compiling._spans) == (0 if is_shipped else 1)
 
 
 def test_without_archives_kernels_are_compiled(loaded: Any, caplog: Any) -> None:

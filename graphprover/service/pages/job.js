@@ -123,6 +123,7 @@ function showProof(job, claim, report) {
   at("fetch").textContent = `graphprover jobs fetch ${job.id}${urlOption()} -o ${own.proof}`;
   list("made", {
     speed: report.cycles_per_second && `${number(Math.round(report.cycles_per_second))} cycles/s`,
+    "compiling kernels, once": report.compile_seconds ? `${duration(report.compile_seconds)} of prepare and prove` : null,
     "committed cells": number(report.cells),
     cost: report.cost && number(report.cost),
     memory: report.peak_bytes ? `${bytes(report.peak_bytes)}, as planned for the device` : null,

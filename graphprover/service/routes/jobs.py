@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query
@@ -28,6 +28,7 @@ from graphprover.service.requests import (
 )
 from graphprover.service.states import CANCELLED, DONE, ENDED, MOST_LISTED, QUEUED, STATES
 from graphprover.service.store import INPUTS, PROGRAMS, proof_key
+from graphprover.telemetry.model import rate
 
 MOST_NUMBER = (1 << 31) - 1  # of a job in PostgreSQL
 
@@ -162,14 +163,9 @@ def claim(id: str, service: OfService, owner: Owner) -> JSONResponse:
 @router.get("/v1/jobs/{id}/report", response_model=JobReport)
 def report(id: str, service: OfService, owner: Owner) -> JSONResponse:
     """Return how the proof was made: seconds by stage, memory, cycles, worker."""
-    found = _done(service, id, owner, service.store.report)[1]
-    return JSONResponse(found | {"cycles_per_second": _speed(found)})
-
-
-def _speed(report: Mapping[str, Any]) -> float | None:
-    """Return the cycles a second of a report, as `graphprover prove` counts them."""
-    seconds = sum(report["seconds"].get(stage, 0.0) for stage in ("prepare", "prove"))
-    return report["cycles"] / seconds if report.get("cycles") and seconds else None
+    found = {"compile_seconds": 0.0} | _done(service, id, owner, service.store.report)[1]
+    speed = rate(found["cycles"], found["seconds"], found["compile_seconds"]) if found.get("cycles") else None
+    return JSONResponse(found | {"cycles_per_second": speed})
 
 
 def _found(service: Service, id: str, owner: str) -> Row[Any]:
