@@ -96,7 +96,10 @@ def add(command: Command) -> None:
         help="Keep an existing output file if it is a valid proof of the same statement. Prove all other jobs.",
     )
     parser.add_argument(
-        "--fail-fast", action="store_true", help="End at the first job that fails. Default: make all other proofs."
+        "--fail-fast",
+        action="store_true",
+        help="End at the first job that fails; fail_fast in the file does it for some jobs. Default: make all other "
+        "proofs.",
     )
     add_report(parser, "times by stage and round, summed over all proofs")
     group_of(parser, FILES).add_argument(
@@ -165,7 +168,8 @@ def run(options: argparse.Namespace) -> int:
                         writing.begin(partial(end, result.job, *_finished(jobs[result.job], result)))
                         seen += given if alone else [one.brief() for one in given]
                         given.clear()
-                        if options.fail_fast and result.error:
+                        ends = options.fail_fast or jobs[result.job].options.get("fail_fast")
+                        if ends and result.error:
                             break
             except Exception:
                 if progress.results:

@@ -266,6 +266,15 @@ OPTIONS = (
         "Fail unless the proof is made in SECONDS from its start.",
     ),
     Option(
+        "fail_fast",
+        YES,
+        QUEUE,
+        (BATCH,),
+        "End the batch if the job fails, instead of making all other proofs. `graphprover batch --fail-fast` does it "
+        "for all jobs.",
+        False,
+    ),
+    Option(
         "callback",
         text("a URL", "URL"),
         QUEUE,

@@ -116,6 +116,16 @@ def test_the_first_failed_job_may_end_the_batch(capsys: pytest.CaptureFixture[st
     assert (total["made"], total["failed"]) == (4, 1)
 
 
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_key_says_which_failed_job_ends_the_batch(fails: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    job = f'program = "leaves.elf"\npriority = 1\nfail_fast = {str(fails).lower()}'
+    jobs = BATCH.replace("[defaults]", "[defaults]\nfail_fast = true").replace('program = "leaves.elf"', job)
+    Path("jobs.toml").write_text(jobs)
+    assert main(["batch", "jobs.toml", "--json", "--executor", "threads"]) == FAILED
+    total = json.loads(capsys.readouterr().out)
+    assert (total["made"], total["failed"]) == (0 if fails else 4, 1)
+
+
 def test_a_job_that_fails_ends_no_other(capsys: pytest.CaptureFixture[str]) -> None:
     found = batch("--json", code=FAILED)
     out, err = capsys.readouterr()
