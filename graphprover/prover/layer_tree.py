@@ -64,7 +64,7 @@ class TreeNode:
 def nodes_of(
     proofs: Sequence[AnyProof],
     statements: Sequence[Statement | ShardedStatement],
-    level: LayerLevel,
+    level: Level,
     names: Sequence[str],
     preprocessed: Caps = None,
 ) -> list[TreeNode]:
@@ -73,7 +73,7 @@ def nodes_of(
     Args:
         proofs: The proofs, or the headers of their shards.
         statements: The statement of each member of each proof, in their order.
-        level: The level of the first layer about them.
+        level: The level, without a rate of a layer.
         names: The name of each proof in messages; none for the only one.
         preprocessed: The commitments of the shards of the only member to their preprocessed columns, if known.
 
@@ -96,7 +96,7 @@ def nodes_of(
 def _nodes_of_one(
     proof: AnyProof,
     statements: Sequence[Statement | ShardedStatement],
-    level: LayerLevel,
+    level: Level,
     name: str,
     preprocessed: Caps,
 ) -> list[TreeNode]:

@@ -18,7 +18,7 @@ from graphprover.proof.compressed import (
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import VerificationError
-from graphprover.protocol.level import LayerLevel
+from graphprover.protocol.level import LayerLevel, Level
 from graphprover.protocol.parameters import BLAKE3
 from graphprover.protocol.proof import BatchProof, Caps, decode
 from graphprover.protocol.verification import check_batch
@@ -64,7 +64,7 @@ class LayerSubject:
 
 
 def subjects_of(
-    proof: AnyProof, statements: Sequence[Statement | ShardedStatement], level: LayerLevel, preprocessed: Caps = None
+    proof: AnyProof, statements: Sequence[Statement | ShardedStatement], level: Level, preprocessed: Caps = None
 ) -> list[LayerSubject]:
     """Verify the headers of a proof, and return each shard of it.
 
@@ -107,9 +107,7 @@ def _shard_of(proof: Proof | ShardedProof, index: int, batch: BatchProof) -> Acc
     return AcceptedShard(len(digests), index, digests[index], batch.lookup_nonce, batch.total)
 
 
-def _subject_of_layer(
-    proof: Proof, children: tuple[Accepted, ...], statement: Statement, level: LayerLevel
-) -> LayerSubject:
+def _subject_of_layer(proof: Proof, children: tuple[Accepted, ...], statement: Statement, level: Level) -> LayerSubject:
     """Verify the header of a layer about some proofs."""
     expected = expect_header(proof, statement, level.security, level.proximity)
     check_layout(expected.layouts[0])

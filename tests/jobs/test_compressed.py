@@ -20,7 +20,7 @@ from graphprover.proof.compressed import Accepted
 from graphprover.protocol.goal import Goal
 from graphprover.protocol.level import COMPRESSED_POW_BITS
 from graphprover.protocol.security import QUERY_POW_BITS
-from graphprover.prover import layer_tree
+from graphprover.prover import layer_tree, layers
 from graphprover.prover import local as making
 from graphprover.prover.made import Made
 from graphprover.prover.prepare import Prepared
