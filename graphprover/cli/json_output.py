@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from graphprover.device.choose import DeviceProfile
     from graphprover.graphs.planner.plan import Plan
     from graphprover.graphs.planner.shard_memory import ShardsPlan
+    from graphprover.graphs.planner.trees import Tree
     from graphprover.graphs.proof_graph import Keep
     from graphprover.jobs.result import Result
     from graphprover.prover.made import Made
@@ -129,6 +130,33 @@ def plan(made: Plan, profile: DeviceProfile) -> Facts:
     ]
     peak = made.peak_bytes(profile.threads)
     return {"tasks": tasks, "total": asdict(made.total), **_device(profile), "peak_bytes": peak}
+
+
+def tree(found: Tree) -> Facts:
+    """Return a planned tree of layers, from the base up."""
+    levels = [
+        {
+            "rate": own.layer.level.rate,
+            "pow_bits": own.layer.level.pow_bits,
+            "layers": own.layers,
+            "compressions": round(own.compressions),
+            "log_rows": list(own.layer.log_heights),
+            "cells": own.cells,
+            "inputs_seconds": own.inputs,
+            "seconds": own.seconds,
+            "peak_bytes": own.memory,
+        }
+        for own in found.levels
+    ]
+    base = {
+        "rate": found.base.rate,
+        "pow_bits": found.base.pow_bits,
+        "shards": found.shards,
+        "cells": found.base_cells,
+        "seconds": found.base_cost.seconds,
+        "peak_bytes": found.base_cost.memory,
+    }
+    return {"bytes": found.bytes, "seconds": found.seconds, "base": base, "levels": levels}
 
 
 def plan_in_shards(plans: Mapping[Keep, ShardsPlan], profile: DeviceProfile) -> Facts:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from graphprover.graphs.batches import Holds
     from graphprover.graphs.planner.plan import Plan
     from graphprover.protocol.layout import Layout
+    from graphprover.prover.tree_choice import Layers
     from graphprover.proving.plan import PlanInShards, ProofPlan
     from graphprover.statement.cost import Cost
 
@@ -70,16 +71,19 @@ def run(options: argparse.Namespace) -> int:
     from graphprover.device.choose import profile_of
     from graphprover.graphs.planner.plan import Plan
     from graphprover.proving.plan import plan_of
-    from graphprover.reports.plan_text import rates_rows
+    from graphprover.reports.plan_text import rates_rows, trees_rows
 
     with _usage("--device"):
         profile_of(options.device)
     with _usage("--small"):
         resolve_small(options, options.device)
+    layers = _layers(options)
     program, run = program_and_run(options)
     cost = program.cost_about(run) if program.has_runs else None
     if cost:
         cost.check(options.max_cost)
+    if layers:  # a layer hashes every opened word of its base, which is laid out in few tables
+        options.rate = options.rate or SMALL
     _, statement = program_and_statement(options)
     prepared = prepared_for(program, statement, options)
     planned = plan_of(
@@ -91,6 +95,7 @@ def run(options: argparse.Namespace) -> int:
         device=options.device,
         cycles=program.cycles(statement),
         cost=cost,
+        layers=layers,
     )
     ran = json_output.run_of(program, run)
     graph = planned.graph
@@ -98,7 +103,8 @@ def run(options: argparse.Namespace) -> int:
     drawn = _draw(planned, prepared, options)
 
     def describe() -> list[text_output.Block]:
-        shown = [text_output.Section(rates_rows(planned.rates)), *_rates_lines(planned)]
+        trees = [text_output.Section(rows) for rows in trees_rows(planned.trees)]
+        shown = [*trees, text_output.Section(rates_rows(planned.rates)), *_rates_lines(planned)]
         tail = [] if planned.cycles is None else text_output.cells_report(planned.committed_cells, planned.cycles)
         if cost:
             tail += cost_report(cost)
@@ -118,7 +124,18 @@ def _costs(planned: "ProofPlan") -> json_output.Facts:
         "pace": planned.pace,
         "proof_of_work": work,
         "default_rate": planned.default_rate,
+        **({"trees": [json_output.tree(found) for found in planned.trees]} if planned.trees else {}),
     }
+
+
+def _layers(options: argparse.Namespace) -> "Layers":
+    """Return the layers of a compressed proof, none of another one."""
+    from graphprover.proving.prover import layers_of
+
+    if not options.compress:
+        return ()
+    with _usage("--compress"):
+        return layers_of(level_given(options), options.compress, options.pow_bits)
 
 
 def _cost(cost: "Cost | None") -> json_output.Facts:

@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 
 from graphprover.jobs.option import YES, Option, Values, choice, positive, text, whole
 from graphprover.proof.compressed import MOST_LAYERS
-from graphprover.protocol.goal import FAST_WORD, GOALS_TEXT, SMALL_WORD, goal_of
+from graphprover.protocol.goal import FAST_WORD, GOALS_TEXT, SMALL_SECONDS, SMALL_WORD, goal_of
 from graphprover.protocol.joint import MOST_SHARDS
 from graphprover.protocol.level import MOST_POW_BITS, Level, default_pow_bits, one_of, rates_text
 from graphprover.protocol.parameters import BLAKE3, DEFAULT_HASH, FAST, HASH_NAMES, LAYER_RATES, RATES, SMALL
@@ -29,7 +29,6 @@ BATCH, SERVICE, PROVER, JOB = "batch", "service", "Prover", "Job"
 PROOF, RUN, QUEUE = "proof", "run", "queue"  # groups of options
 
 MOST_PRIORITY = 1000  # of a job, and its negative is the least: Dask's priorities also have the weight, in 64 bits
-SMALL_SECONDS = 60.0  # of `--small` without a number
 
 _FLAG = re.compile(r"`graphprover [^`]*`|--([a-z][a-z-]*)")  # commands stay as they are
 _JOBS = (PROVE, SUBMIT, BATCH, SERVICE)  # all that have a proof made
@@ -80,7 +79,7 @@ _LAYERS = Values(
     _is_layers,
     _read_layers,
     "GOAL",
-    typed=f"{GOALS_TEXT}; N of a rate 1/N, or up to {MOST_LAYERS} such N with commas: {one_of(LAYER_RATES)}",
+    typed=f"{GOALS_TEXT}, N of a rate 1/N, or up to {MOST_LAYERS} such N with commas: {one_of(LAYER_RATES)}",
 )
 
 OPTIONS = (
@@ -144,11 +143,11 @@ OPTIONS = (
         "compress",
         _LAYERS,
         PROOF,
-        (*_JOBS, PROVER),
+        (*_JOBS, PLAN, PROVER),
         "Compress the proof by layers, and write only the compressed proof. The planner chooses the rates and the "
         f"proofs of work of base and layers. `{FAST_WORD}`: the fastest proof of at most 300 KiB, on a CPU 512 KiB. "
-        f"`{SMALL_WORD}`: the smallest one. `2.5s`: the smallest one within 2.5 seconds. `8,64`: a layer at 1/8 "
-        f"and one about it at 1/64. Needs --hash {BLAKE3}.",
+        f"`2.5s`: the smallest one within 2.5 seconds. `{SMALL_WORD}`: within {SMALL_SECONDS:.0f}. `8,64`: a layer at "
+        f"1/8 and one about it at 1/64. Needs --hash {BLAKE3}.",
         False,
         bare=FAST_WORD,
     ),

@@ -4,20 +4,21 @@ from dataclasses import dataclass
 from math import inf
 
 FAST_WORD, SMALL_WORD = "fast", "small"
-GOALS_TEXT = f"{FAST_WORD}, {SMALL_WORD}, or seconds as 2.5s"
+SMALL_SECONDS = 60.0  # of the smallest proof if no time is given
+GOALS_TEXT = f"{FAST_WORD}, {SMALL_WORD}, a time as 2.5s"
 
 
 @dataclass(frozen=True)
 class Goal:
     """The goal of a compressed proof: the fastest proof of a usual size, or the smallest one within a time."""
 
-    seconds: float | None = None  # None for the fastest proof; infinite for the smallest one
+    seconds: float | None = None  # within which the proof is the smallest; None for the fastest proof
     pow_bits: int | None = None  # of all proofs of work before the queries, if they are asked for
 
     def __str__(self) -> str:
         if self.seconds is None:
             return FAST_WORD
-        return SMALL_WORD if self.seconds == inf else f"{self.seconds:g}s"
+        return SMALL_WORD if self.seconds == SMALL_SECONDS else f"{self.seconds:g}s"
 
 
 def goal_of(word: str, pow_bits: int | None = None) -> Goal:
@@ -27,7 +28,7 @@ def goal_of(word: str, pow_bits: int | None = None) -> Goal:
         ValueError: It is none of the words.
     """
     if word in (FAST_WORD, SMALL_WORD):
-        return Goal(None if word == FAST_WORD else inf, pow_bits)
+        return Goal(None if word == FAST_WORD else SMALL_SECONDS, pow_bits)
     try:
         seconds = float(word.removesuffix("s")) if word.endswith("s") else 0.0
     except ValueError:

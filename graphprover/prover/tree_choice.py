@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from math import inf
 
 from graphprover.admission.admission import largest
 from graphprover.device import Device
@@ -72,7 +71,7 @@ def chosen_layers(layouts: Sequence[Layout], level: Level, layers: Layers, targe
 def _say(tree: Tree, goal: Goal, target: Target) -> None:
     """Log the choice: as a warning if a time was asked for, as `--small` does, or if no tree meets it."""
     text = f"{tree.text}: {tree.bytes / 1024:,.0f} KiB expected in {tree.seconds:.3g} s"
-    if goal.seconds is None or goal.seconds == inf:
+    if goal.seconds is None:
         _log.info("graphprover: compress: %s", text)
     elif tree.seconds <= goal.seconds:
         _log.warning("graphprover: compress: %s (limit %g s)", text, goal.seconds)

@@ -12,18 +12,22 @@ from graphprover.device.choose import CPU, DeviceProfile, device_for, profile_of
 from graphprover.graphs.batches import Holds
 from graphprover.graphs.planner.costs import hashing
 from graphprover.graphs.planner.holding import plan_whole
+from graphprover.graphs.planner.layers import Target
 from graphprover.graphs.planner.pace import expected_seconds
 from graphprover.graphs.planner.plan import On, Plan, make_plan
 from graphprover.graphs.planner.roofline import assumed
 from graphprover.graphs.planner.shard_memory import ShardsPlan, plan_keeping, plan_shards
+from graphprover.graphs.planner.trees import Tree, best_trees, tree_with
 from graphprover.graphs.proof_graph import Keep
 from graphprover.jobs.job import Job
 from graphprover.jobs.preparing import prepared_about, statement_at
+from graphprover.protocol.goal import Goal
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import DEFAULT_HASH
 from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS
 from graphprover.prover.prepare import rate_for, ready
 from graphprover.prover.smallest import AnyPrepared, PlannedDevice, candidates, pace_of
+from graphprover.prover.tree_choice import SHARED, Layers
 from graphprover.proving.prove import in_shards
 from graphprover.runtime.display.notebook import html, quoted
 from graphprover.statement.cells import cells_per_row
@@ -73,6 +77,7 @@ class ProofPlan:
     work_seconds: float  # of the proof of work, on average
     cycles: int | None = None  # of a guest's run
     cost: Cost | None = None  # of a guest's run
+    trees: tuple[Tree, ...] = ()  # of a compressed proof: the best ones
 
     @property
     def proof(self) -> RateCost:
@@ -170,8 +175,8 @@ def plan(
 def plan_of_job(job: Job, device: Device | str) -> ProofPlan:
     """Run the program of a job, and return the plan of its proof; ``device``: as in `plan`.
 
-    A proof whose prover has neither a number nor a size of shards is planned in one. That of a prover that compresses
-    is the base.
+    A proof whose prover has neither a number nor a size of shards is planned in one. The plan of a compressed proof is
+    of its base, with the best trees of layers beside.
     """
     program, prover = job.prover.program, job.prover
     run = job.recorded(None, job.run_options())
@@ -193,6 +198,7 @@ def plan_of_job(job: Job, device: Device | str) -> ProofPlan:
         device=device,
         cycles=run.cycles if program.has_runs else None,
         cost=program.cost_about(run) if program.has_runs else None,
+        layers=prover.layers,
     )
 
 
@@ -206,6 +212,7 @@ def plan_of(
     device: Device | str,
     cycles: int | None = None,
     cost: Cost | None = None,
+    layers: Layers = (),
 ) -> ProofPlan:
     """Return the plan of a prepared proof.
 
@@ -218,6 +225,7 @@ def plan_of(
         device: The device of the proof; the GPU that a name stands for need not exist on this host.
         cycles: The cycles of a guest's run.
         cost: The cost of a guest's run.
+        layers: The layers of a compressed proof.
     """
     profile = _profile(device)
     planned = _planned(profile, device)
@@ -263,7 +271,25 @@ def plan_of(
         work_seconds=expected(work) if expected else work,
         cycles=cycles,
         cost=cost,
+        trees=_trees(prepared, level, layers, profile, planned, pace) if layers else (),
     )
+
+
+def _trees(
+    prepared: AnyPrepared,
+    level: Level,
+    layers: Layers,
+    profile: DeviceProfile,
+    planned: PlannedDevice,
+    pace: float | None,
+) -> tuple[Tree, ...]:
+    """Return the best trees of layers about a proof, or the one with given layers."""
+    memory = SHARED.memory if planned.memory is None and profile.kind != CPU else planned.memory
+    target = Target(profile.kind, planned.on, planned.roofline, memory, pace or 1)
+    shapes = tuple((shard.layout.tables, shard.layout.log_heights) for shard in prepared.shards)
+    if isinstance(layers, Goal):
+        return best_trees(shapes, level, layers, target)
+    return (tree_with(shapes, level, layers, target),)
 
 
 def _graph(prepared: AnyPrepared, planned: PlannedDevice) -> tuple[Plan | PlanInShards, Holds]:

@@ -74,7 +74,7 @@ class Prover(Recipe):
             raise TypeError(f"Prover: the program is {given(program)}: give a path; prove() takes a statement")
         opened = open_program(os.fspath(program)) if isinstance(program, str | os.PathLike) else program
         level, compress = level_of(options), options.get("compress", False)
-        layers = _layers(level, compress, options.get("pow_bits")) if compress else ()
+        layers = layers_of(level, compress, options.get("pow_bits")) if compress else ()
         own = {*vars(level), "compress", "mock"}
         others = {name: value for name, value in options.items() if name not in own}
         super().__init__(opened, level, layers, debug=debug, **others)  # type: ignore[arg-type]
@@ -151,8 +151,8 @@ class Prover(Recipe):
             plan = Prover("examples/guests/sha256.elf").plan(b"an input")
             print(plan, plan.proof.bytes, plan.proof.expected_seconds)
 
-        The proof is planned in one shard, unless the prover has a number or a size of shards. A prover that compresses
-        plans the base.
+        The proof is planned in one shard, unless the prover has a number or a size of shards. The plan of a prover that
+        compresses is of the base, with the best trees of layers beside.
 
         Args:
             data: The input.
@@ -245,7 +245,7 @@ class Prover(Recipe):
         return Job(self, data, name, **options)
 
 
-def _layers(
+def layers_of(
     level: Level, compress: bool | int | str | Sequence[int], pow_bits: int | None
 ) -> tuple[LayerLevel, ...] | Goal:
     """Return the level of each layer of a prover that compresses, or the goal for which they are chosen.

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from graphprover.graphs.batches import Hold, Holds
 from graphprover.graphs.planner.plan import Plan, Task
 from graphprover.graphs.planner.shard_memory import ShardsPlan
+from graphprover.graphs.planner.trees import Tree
 from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.rounds.transcript import TRANSCRIPT
 from graphprover.proving.plan import RateCost
@@ -43,6 +44,36 @@ def rates_rows(rates: Sequence[RateCost]) -> list[tuple[str, ...]]:
         mark = " (does not fit)" if found.fits is False else ""
         rows.append((f"1/{found.rate}", str(found.queries), size, least, here, peak + mark))
     return rows
+
+
+def trees_rows(trees: Sequence[Tree]) -> list[list[tuple[str, ...]]]:
+    """Return the rows of two tables: of the best trees of layers, and of the levels of the first one.
+
+    A tree takes its seconds one after another, so they are its critical path.
+    """
+    if not trees:
+        return []
+    rows: list[tuple[str, ...]] = [("base", "layers", "work", "proof", "time", "peak memory")]
+    for tree in trees:
+        bits = [tree.base.pow_bits, *(level.pow_bits for level in tree.layers)]
+        rates = f"1/{tree.base.rate}", ", ".join(f"1/{level.rate}" for level in tree.layers)
+        work = ", ".join(f"2^{own}" for own in bits)
+        rows.append((*rates, work, bytes_text(tree.bytes), time_text(tree.seconds), bytes_text(tree.memory)))
+    (best, *_) = trees
+    levels: list[tuple[str, ...]] = [
+        ("critical path", "compressions", "full", "rows", "cells", "inputs", "proof", "peak memory")
+    ]
+    base = best.base_cost
+    cells, memory = count_text(best.base_cells), bytes_text(base.memory)
+    shards = f"base, {best.shards} shards" if best.shards > 1 else "base"
+    levels.append((shards, "", "", "", cells, "", time_text(base.seconds), memory))
+    for number, level in enumerate(best.levels, 1):
+        name = f"layer {number}" if level.layers == 1 else f"layer {number}, {level.layers} times"
+        compressions, times = count_text(round(level.compressions)), map(time_text, (level.inputs, level.seconds))
+        heights = ", ".join(f"2^{log_rows}" for log_rows in level.layer.log_heights)
+        full = f"{level.filled:.0%}"
+        levels.append((name, compressions, full, heights, count_text(level.cells), *times, bytes_text(level.memory)))
+    return [rows, levels]
 
 
 def memory_text(memory: int) -> str:

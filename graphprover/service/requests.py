@@ -7,6 +7,7 @@ from sqlalchemy import Row
 
 from graphprover.jobs.option import Option, wrong_value
 from graphprover.jobs.options import BY_NAME, QUEUE, SERVICE, conflict, in_keys, options_of
+from graphprover.protocol.goal import FAST_WORD
 from graphprover.service.config import ServiceLimits
 from graphprover.service.problems import Problem
 
@@ -67,7 +68,7 @@ class JobRequest(_Options):
         if found := conflict(given):
             raise Problem(422, in_keys(": ".join(found)), "give only options that fit each other")
         if layers := given.get("compress"):
-            given["compress"] = [layers] if type(layers) is int else layers
+            given["compress"] = FAST_WORD if layers is True else [layers] if isinstance(layers, int) else layers
         return {
             option.name: given[option.name]
             for option in options_of(SERVICE)

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise, product
-from math import inf
 
 from graphprover.air.description import AirDescription
 from graphprover.device.choose import CPU
@@ -32,6 +31,7 @@ from graphprover.protocol.level import COMPRESSED_POW_BITS, MOST_POW_BITS, Layer
 from graphprover.protocol.parameters import LAYER_RATES, SMALL
 from graphprover.protocol.security import shape_of
 from graphprover.recursion.expected import LayerWork, work_about
+from graphprover.recursion.tables.places import ROWS as ROWS_OF_CALL
 from graphprover.statement.cells import cells_of
 
 # The size of the fastest proofs. Of a proof on a CPU a smaller one takes several times as long.
@@ -57,6 +57,11 @@ class TreeLevel:
     seconds: float  # until all their proofs are made
     memory: int  # peak bytes of one proof
     cells: int  # of all layers
+
+    @property
+    def filled(self) -> float:
+        """The part of the rows of `blake3` that compressions fill; beyond all of them the rows double."""
+        return self.compressions * ROWS_OF_CALL / (1 << self.layer.log_heights[0])
 
 
 @dataclass(frozen=True)
@@ -329,8 +334,8 @@ def _ranked(trees: Iterable[Tree], goal: Goal, target: Target, any_size: bool = 
         most = FAST_BYTES_OF_CPU if target.kind == CPU else FAST_BYTES
         found = sorted(trees, key=lambda tree: (max(tree.bytes, most), tree.seconds))
     else:
-        within = 0 if goal.seconds == inf else goal.seconds
-        found = sorted(trees, key=lambda tree: (max(tree.seconds, within) if within else 0, tree.bytes, tree.seconds))
+        within = goal.seconds
+        found = sorted(trees, key=lambda tree: (max(tree.seconds, within), tree.bytes, tree.seconds))
     if not found:
         raise ValueError("no tree of layers reaches the level in the memory of the device: give rates, or more shards")
     kept = dict[tuple[int | None, ...], Tree]()

@@ -7,6 +7,7 @@ import pytest
 
 from graphprover.cli.batch_file import read_batch
 from graphprover.jobs.options import of_prover
+from graphprover.protocol.goal import Goal
 from graphprover.protocol.level import COMPRESSED_POW_BITS, Level
 from graphprover.proving.prover import Prover
 from graphprover.runtime.errors import UsageError
@@ -105,7 +106,7 @@ def test_a_proof_to_compress_has_more_work_by_default() -> None:
         "" + FIRST.replace('"a"', '"c"') + "compress = false\nhash = 'keccak'\n"
     )
     first, second, plain = (Prover(job.program, **of_prover(job.options)) for job in read_batch(Path("here/jobs.toml")))
-    assert (len(first.layers), len(second.layers), len(plain.layers)) == (1, 1, 0)
+    assert (first.layers, second.layers, plain.layers) == (Goal(), Goal(pow_bits=4), ())
     assert (first.level, second.level, plain.level) == (
         Level(pow_bits=COMPRESSED_POW_BITS),
         Level(pow_bits=4),
@@ -151,10 +152,10 @@ def test_a_proof_to_compress_has_more_work_by_default() -> None:
             FIRST + "compress = 3",
             "job 1: compress: 3 is not .* or a list of such N: 2, 4, 8, 16, 32, 64, 128 or 256",
         ),
-        (FIRST + "compress = '8'", "job 1: compress: '8' is not true, false, N .*"),
-        (FIRST + "compress = []", "job 1: compress: an array is not true, false, N .*"),
-        (FIRST + "compress = [8, 3]", "job 1: compress: an array is not true, false, N .*"),
-        (FIRST + "compress = 1.0", "job 1: compress: 1.0 is not true, false, N .*"),
+        (FIRST + "compress = '8'", "job 1: compress: '8' is not true, false, fast, small, .*"),
+        (FIRST + "compress = []", "job 1: compress: an array is not true, false, fast, small, .*"),
+        (FIRST + "compress = [8, 3]", "job 1: compress: an array is not true, false, fast, small, .*"),
+        (FIRST + "compress = 1.0", "job 1: compress: 1.0 is not true, false, fast, small, .*"),
         (
             FIRST + "compress = true\nhash = 'keccak'",
             "job 1: compress: only for proofs by blake3, not by keccak: use hash blake3",

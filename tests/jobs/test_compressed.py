@@ -162,7 +162,7 @@ def test_work_has_the_default_of_compressed_proofs() -> None:
     [
         ({"hash": "keccak"}, "prove with --hash blake3"),
         ({"compress": 3}, "rate 1/3: choose 1/2, .* or 1/256"),
-        ({"compress": "tiny"}, "'tiny': expected fast, small, or seconds as 2.5s"),
+        ({"compress": "tiny"}, "'tiny': expected fast, small, a time as 2.5s"),
         ({"compress": "-1s"}, "'-1s': expected fast"),
         ({"compress": 1}, "rate 1/1: choose"),
         ({"compress": (8, 3)}, "rate 1/3: choose"),

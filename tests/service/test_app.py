@@ -272,8 +272,8 @@ def test_equal_jobs_share_a_proof(quiet: Quiet) -> None:
         job = client.submit(HASH, max_cycles=3, **options)
         assert (job["state"], job["from_store"]) == ("done", True) and client.proof(job["id"]) == b"proof"
     assert client.submit(HASH, max_cycles=3, security=100)["state"] == "queued"
-    same = [client.submit(HASH, max_cycles=4, compress=value)["options"] for value in (True, 8, [8])]
-    assert same == [{"max_cycles": 4, "compress": [8]}] * 3
+    same = [client.submit(HASH, max_cycles=4, compress=value)["options"] for value in (True, "fast", 8, [8])]
+    assert same == [{"max_cycles": 4, "compress": value} for value in ("fast", "fast", [8], [8])]
 
 
 def test_an_idempotency_key(quiet: Quiet) -> None:
