@@ -194,7 +194,7 @@ class Job:
         self,
         executor: str = THREADS,
         device: Device | str = "auto",
-        progress: bool | Tell = False,
+        progress: bool | Tell | None = False,
         verified: bool = True,
     ) -> Made:
         """Prove the run by a device of this process, or return the proof that is there already.
@@ -279,13 +279,17 @@ class Job:
             return None
 
     def prove_started(
-        self, started: "Started", executor: str = THREADS, device: Device | str = "auto", progress: bool | Tell = False
+        self,
+        started: "Started",
+        executor: str = THREADS,
+        device: Device | str = "auto",
+        progress: bool | Tell | None = False,
     ) -> Made:
         """Prove the prepared statement of `start`, the second stage of `make`; arguments as there.
 
         The proof is not verified, but the base of a compressed proof is.
         """
-        progress = progress or self.progress or False
+        progress = progress or self.progress or progress
         with within(self.timeout, self.label, started.seconds, self.interrupt):
             result = make(started.prepared, executor, device, progress, verified=False)
             seconds = {"prepare": started.seconds, **result.seconds}
@@ -296,7 +300,7 @@ class Job:
                 made = replace(made, observation=seen)
             return self._compressed(made, executor, device, progress) if self.prover.layers else made
 
-    def _compressed(self, made: Made, executor: str, device: Device | str, progress: bool | Tell) -> Made:
+    def _compressed(self, made: Made, executor: str, device: Device | str, progress: bool | Tell | None) -> Made:
         from graphprover.prover.layer_tree import layers_by  # here, because other proofs need no layers
         from graphprover.prover.tree_choice import target_of
 

@@ -281,7 +281,7 @@ class _Tree:
 def layers_by(
     executor: str,
     device: Device,
-    progress: bool | Tell = False,
+    progress: bool | Tell | None = False,
     check_room: Callable[[Prepared], None] = lambda prepared: None,
     waits: bool = True,
 ) -> ProveLayers:

@@ -196,7 +196,7 @@ class LayerJob:
         """
         return partial(_subject_of_layer, proof, self.children, self.statement, self.level)
 
-    def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
+    def make(self, executor: str, device: Device | str, progress: bool | Tell | None, verified: bool) -> Made:
         """Prove the layer by a device of this process; arguments are as for `graphprover.prover.local.make`."""
         began = clock()
         prepared = self.prepare()

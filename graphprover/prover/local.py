@@ -22,6 +22,7 @@ from graphprover.prover.peak_memory import MemoryPlan, memory_plan
 from graphprover.prover.prepare import Prepared, PreparedShards
 from graphprover.prover.sharded import prove_shards
 from graphprover.runtime.deadline import check_deadline, has_deadline
+from graphprover.runtime.display import notebook
 from graphprover.telemetry.subscribe import clock
 from graphprover.verifier.shards import check_in_common, check_shard
 
@@ -34,7 +35,7 @@ def make(
     prepared: Prepared | PreparedShards,
     executor: str = THREADS,
     device: Device | str = "auto",
-    progress: bool | Tell = False,
+    progress: bool | Tell | None = False,
     verified: bool = True,
     waits: bool = True,
 ) -> Made:
@@ -123,7 +124,7 @@ def on_device(
 
 
 @contextmanager
-def told(progress: bool | Tell, prepared: Prepared | PreparedShards | None = None) -> Iterator[Tell | None]:
+def told(progress: bool | Tell | None, prepared: Prepared | PreparedShards | None = None) -> Iterator[Tell | None]:
     """Yield the function that is called with a proof's progress, or None; it checks the deadline of the job.
 
     Args:
@@ -132,15 +133,19 @@ def told(progress: bool | Tell, prepared: Prepared | PreparedShards | None = Non
             than the default, the name of that task has the expected number of hashes. Names of a layer's tasks begin
             with the layer.
     """
-    if not progress:
+    shell = notebook.kernel()
+    if progress is False or (progress is None and shell is None):
         yield _tell_deadline if has_deadline() else None
         return
-    if progress is True:
+    shown: AbstractContextManager[Tell]
+    if callable(progress):
+        shown = nullcontext(progress)
+    elif shell is not None:
+        shown = notebook.bar(shell)
+    else:
         from graphprover.runtime.display.terminal import bar  # here, because nothing else needs it
 
-        shown: AbstractContextManager[Tell] = bar()
-    else:
-        shown = nullcontext(progress)
+        shown = bar()
     grinding = str(Place(TRANSCRIPT, QUERIES))
     pow_bits = prepared.shards[0].layout.parameters.query_pow_bits if prepared else 0
     of = f"{prepared.name}: " if prepared and prepared.shards[0].layer else ""

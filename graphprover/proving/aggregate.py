@@ -25,7 +25,7 @@ def aggregate(
     rates: Sequence[int] = (LAYER_RATE,),
     device: Device | str = "auto",
     proximity: str = JOHNSON_PROXIMITY,
-    progress: bool | Tell = False,
+    progress: bool | Tell | None = None,
     *,
     pow_bits: int = COMPRESSED_POW_BITS,
     names: Sequence[str] | None = None,

@@ -27,7 +27,7 @@ def compress(
     rate: int = LAYER_RATE,
     device: Device | str = "auto",
     proximity: str = JOHNSON_PROXIMITY,
-    progress: bool | Tell = False,
+    progress: bool | Tell | None = None,
     *,
     pow_bits: int = COMPRESSED_POW_BITS,
     preprocessed: Cap | None = None,
@@ -70,7 +70,7 @@ def compress(
 
 
 def prove_tree(
-    nodes: Sequence[TreeNode], levels: Sequence[LayerLevel], executor: Executor, progress: bool | Tell
+    nodes: Sequence[TreeNode], levels: Sequence[LayerLevel], executor: Executor, progress: bool | Tell | None
 ) -> CompressedProof:
     """Prove one layer about all proofs of a tree by an executor (`graphprover.prover.layer_tree.joined`)."""
     with told(progress) as tell, executor.layers(tell) as (prove, target):

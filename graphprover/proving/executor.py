@@ -82,7 +82,7 @@ class Subject(Protocol):
     def label(self) -> str:
         """A name for people."""
 
-    def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
+    def make(self, executor: str, device: Device | str, progress: bool | Tell | None, verified: bool) -> Made:
         """Prove it by a device of this process."""
 
     def for_workers(self) -> AbstractContextManager[OnWorkers]:
@@ -95,7 +95,7 @@ class Executor(Protocol):
     remote: bool  # whether other processes make them
 
     def prove(
-        self, subject: Subject, progress: bool | Tell = False, verified: bool = True
+        self, subject: Subject, progress: bool | Tell | None = False, verified: bool = True
     ) -> tuple[Made, Verdict | None]:
         """Prove a subject.
 
@@ -144,7 +144,7 @@ class Local:
     remote = False
 
     def prove(
-        self, subject: Subject, progress: bool | Tell = False, verified: bool = True
+        self, subject: Subject, progress: bool | Tell | None = False, verified: bool = True
     ) -> tuple[Made, Verdict | None]:
         """Prove a subject by a device of this process."""
         return subject.make(self.name, self.device, progress, verified), None
@@ -219,7 +219,7 @@ class OnCluster:
     remote = True
 
     def prove(
-        self, subject: Subject, progress: bool | Tell = False, verified: bool = True
+        self, subject: Subject, progress: bool | Tell | None = False, verified: bool = True
     ) -> tuple[Made, Verdict | None]:
         """Prove a subject by one worker, or each of its shards by one, and verify the proof here."""
         from graphprover.cluster.client import joined  # which loads Dask's distributed

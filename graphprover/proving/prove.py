@@ -43,7 +43,7 @@ def prove(
     parameters: Parameters | None = ...,
     device: Device | str = ...,
     proximity: str = ...,
-    progress: bool | Tell = ...,
+    progress: bool | Tell | None = ...,
     *,
     hash: str = ...,
     pow_bits: int = ...,
@@ -57,7 +57,7 @@ def prove(
     parameters: Parameters | None = ...,
     device: Device | str = ...,
     proximity: str = ...,
-    progress: bool | Tell = ...,
+    progress: bool | Tell | None = ...,
     shards: int | Sequence[Sequence[int]] = ...,
     *,
     hash: str = ...,
@@ -71,7 +71,7 @@ def prove(
     parameters: Parameters | None = None,
     device: Device | str = "auto",
     proximity: str = JOHNSON_PROXIMITY,
-    progress: bool | Tell = False,
+    progress: bool | Tell | None = None,
     shards: int | Sequence[Sequence[int]] = 1,
     *,
     hash: str = DEFAULT_HASH,
@@ -96,8 +96,9 @@ def prove(
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, a `Device`, or ``"auto"``, the first GPU if there is one. If
             ``"auto"`` has chosen a GPU with too little memory, the CPU makes the proof, and a warning says why.
         proximity: ``"unique"`` counts unique decoding alone.
-        progress: True draws a bar on stderr, in a terminal or a notebook; a function is called with the number of tasks
-            that have ended, the number of all tasks, and the name of the task that begins.
+        progress: True draws a bar on stderr in a terminal, or below the cell of a notebook; by default only the latter;
+            False nothing. A function is called with the number of tasks that have ended, the number of all tasks, and
+            the name of the task that begins.
         shards: The number of shards, or the indices of the tables of each, rising (docs/architecture.md#shards); a
             sharded statement has its own.
         hash: ``"keccak"`` or ``"blake3"``: the hash of Merkle trees, transcript and proof of work.
@@ -146,7 +147,7 @@ def prove_prepared(
     prepared: Prepared | PreparedShards,
     executor: Any = THREADS,
     device: Device | str = "auto",
-    progress: bool | Tell = False,
+    progress: bool | Tell | None = None,
     expected: Expect | None = None,
 ) -> tuple[Proof | ShardedProof, Caps]:
     """Prove a statement that is prepared; a cluster's proof is verified here, one by this process is not.
@@ -181,7 +182,7 @@ class _Statement:
     def label(self) -> str:
         return self.prepared.name
 
-    def make(self, executor: str, device: Device | str, progress: bool | Tell, verified: bool) -> Made:
+    def make(self, executor: str, device: Device | str, progress: bool | Tell | None, verified: bool) -> Made:
         """Prove it by a device of this process, without waiting for other proofs."""
         made = make(self.prepared, executor, device, progress, verified=False, waits=False)
         if made.observation:

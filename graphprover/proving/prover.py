@@ -175,7 +175,7 @@ class Prover(Recipe):
 
         The workers of a cluster run the guest, too, or record windows of its run. The proof has the same bytes as one
         by `graphprover prove`. It is a `CompressedProof` if the prover compresses, and a mock proof, which proves
-        nothing, of a prover with ``mock=True``.
+        nothing, of a prover with ``mock=True``. A notebook shows the progress below the cell.
 
         Args:
             data: The input.
@@ -194,7 +194,7 @@ class Prover(Recipe):
         """
         if self.mock:
             return mock_proof(self, data, **of_run(options))
-        return executor_of(self.executor, self.device).prove(Job(self, data, **of_run(options)))[0].proof
+        return executor_of(self.executor, self.device).prove(Job(self, data, **of_run(options)), None)[0].proof
 
     def graph(self, data: bytes | None = None, **options: Unpack[OptionsOfRun]) -> "Delayed":
         """Run the program on ``data``, and return the proof of the run as a Dask collection of tasks.

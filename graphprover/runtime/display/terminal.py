@@ -40,7 +40,7 @@ def draw(section: Section, stream: TextIO) -> None:
 
 @contextmanager
 def bar() -> Iterator[Callable[[int, int, str], None]]:
-    """Show a progress bar on stderr, fed by the ``progress`` of `graphprover.prove`; nothing if stderr is a file."""
+    """Show a progress bar on stderr, fed by the ``progress`` of `graphprover.prove`; nothing if it is no terminal."""
     console = Console(stderr=True)
     # Only the name of the running task may be cut: it changes constantly, and nothing else should move.
     columns = (
@@ -49,8 +49,7 @@ def bar() -> Iterator[Callable[[int, int, str], None]]:
         TimeElapsedColumn(table_column=Column(min_width=7, no_wrap=True)),
         TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
     )
-    shown = console.is_terminal or console.is_jupyter
-    with Progress(*columns, console=console, disable=not shown) as progress:
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         proof = progress.add_task("", total=None)
         yield lambda ended, total, task: progress.update(proof, completed=ended, total=total, description=task)
 
