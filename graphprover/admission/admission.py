@@ -6,7 +6,6 @@ from contextlib import contextmanager, nullcontext
 
 from graphprover.admission.ledger import Kept, ledger_of
 from graphprover.device import Device
-from graphprover.device.host_memory import resident
 from graphprover.runtime.settings import MEMORY_LIMIT, POOL, bytes_of
 
 _process_limit: int | None = None
@@ -64,9 +63,9 @@ def check_fits(device: Device, needed: int, where: str = "") -> int:
             "(1/2 is the highest), more shards or a device with more memory, or allow more "
             f"(--{option}, DASK_{setting.replace('.', '__').replace('-', '_').upper()})"
         )
-    if not memory.keeps and _process_limit is not None and needed + resident() > _process_limit:
+    if not memory.keeps and _process_limit is not None and needed + memory.held() > _process_limit:
         raise TooLarge(
-            f"{what}, and this process has {resident():,} of the {_process_limit:,} that it may have: take a higher "
+            f"{what}, and this process has {memory.held():,} of the {_process_limit:,} that it may have: take a higher "
             "rate (1/2 is the highest) or more shards, give workers more memory (--memory-limit), or start fewer of "
             "them"
         )
@@ -99,7 +98,7 @@ def largest(device: Device) -> int:
     budget = bytes_of(_setting(device), device.memory.total)
     if device.memory.keeps or _process_limit is None:
         return budget
-    return max(0, min(budget, _process_limit - resident()))
+    return max(0, min(budget, _process_limit - device.memory.held()))
 
 
 def _setting(device: Device) -> str:

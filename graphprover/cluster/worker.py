@@ -33,6 +33,7 @@ from graphprover.device.choose import AUTO, CPU, device_for, profile_of
 from graphprover.graphs.planner.layers import Target
 from graphprover.jobs.precompile import load_interpreter
 from graphprover.jobs.warmup import prove_smallest
+from graphprover.kernels.cpu import pages
 from graphprover.prover.made import Made
 from graphprover.prover.tree_choice import target_of
 from graphprover.runtime.deadline import check_deadline, within
@@ -163,13 +164,17 @@ def _task() -> Iterator[Worker]:
         worker.log_event(BEGUN, {"key": str(key), "worker": worker.address})
         install(worker)
         _keep_freed()
+        limit = worker.memory_manager.memory_limit if worker.nanny else None
         try:
-            limit_process(worker.memory_manager.memory_limit if worker.nanny else None)
+            limit_process(limit)
             yield worker
         except DeviceLost as error:  # before another task starts
             _log.critical("graphprover: this worker ends: %s", error)
             logging.shutdown()
             os._exit(1)
+        finally:
+            if limit:  # Dask counts free pages too, and would pause the worker
+                pages.trim()
 
 
 class Ready(WorkerPlugin):

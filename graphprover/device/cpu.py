@@ -15,7 +15,20 @@ from graphprover.device.host_processor import available_threads
 from graphprover.device.interface import CPU_BATCH, Reading, Repeat, Tree
 from graphprover.device.threads import Threads
 from graphprover.field import GENERATOR, Ext
-from graphprover.kernels.cpu import deep, fri, gather, grind, inverse, logup, merkle, ntt, opening, parallel, quotient
+from graphprover.kernels.cpu import (
+    deep,
+    fri,
+    gather,
+    grind,
+    inverse,
+    logup,
+    merkle,
+    ntt,
+    opening,
+    pages,
+    parallel,
+    quotient,
+)
 from graphprover.kernels.cpu.hashes import KERNELS
 from graphprover.kernels.operands import Height, Operands, Unextended
 from graphprover.protocol.digests import DIGEST_WORDS
@@ -101,7 +114,7 @@ class CpuDevice:
         return list(arrays)
 
     def room(self, columns: int, rows: int) -> np.ndarray:
-        return np.empty((columns, rows), dtype=np.uint64)
+        return pages.empty((columns, rows))
 
     def fetch(self, words: np.ndarray) -> np.ndarray:
         return words
@@ -148,7 +161,7 @@ class CpuDevice:
     @_operation
     def row_digests(self, matrices: Sequence[np.ndarray], hash: str) -> np.ndarray:
         """Return the digests, uint64 (n, 4), of the rows of matrices (columns, n) side by side."""
-        digests = np.empty((matrices[0].shape[1], DIGEST_WORDS), dtype=np.uint64)
+        digests = pages.empty((matrices[0].shape[1], DIGEST_WORDS))
         parallel.split_rows(self._threads, partial(KERNELS[hash].hash_rows, matrices, digests), len(digests))
         return digests
 
@@ -157,7 +170,7 @@ class CpuDevice:
         """Return the layer above one of a tree, (n, 4), of which each node is hashed once more with its digest of
         ``joining``.
         """
-        above = np.empty((len(layer) // 2, DIGEST_WORDS), dtype=np.uint64)
+        above = pages.empty((len(layer) // 2, DIGEST_WORDS))
         merkle.build(self._threads, (layer, above), {} if joining is None else {len(above): joining}, hash)
         return above
 

@@ -9,12 +9,16 @@ from functools import cache
 from pathlib import Path
 
 from graphprover.device.control_groups import control_groups
+from graphprover.kernels.cpu import pages
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of mallopt
 
 
 class HostMemory:
-    """The memory of a CPU's arrays: the resident memory of the process. Nothing is pooled between proofs."""
+    """The memory of a CPU's arrays: the resident memory of the process, except free pages (kernels/cpu/pages.py).
+
+    The system takes free pages when it needs them, so they are no pool that others have to wait for.
+    """
 
     keeps = False
     identity = "host"
@@ -24,7 +28,7 @@ class HostMemory:
         self.reset()
 
     def held(self) -> int:
-        held = resident()
+        held = max(0, resident() - pages.kept())
         self._peak = max(self._peak, held)
         return held
 
@@ -46,7 +50,8 @@ class HostMemory:
         return 0
 
     def trim(self, keep: int = 0) -> None:
-        """Do nothing: there is no pool."""
+        """Give all free pages back to the system."""
+        pages.trim()
 
 
 @cache

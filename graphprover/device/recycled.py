@@ -1,7 +1,7 @@
 """Arrays of the host whose pages the system provides and clears when they are first touched.
 
 Clearing can take longer than the work on the array, so the first pages of a freed array of `empty` stay for the next
-one.
+one. Arrays of proofs have memory of their own (kernels/cpu/pages.py).
 """
 
 import mmap

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from graphprover.field import GENERATOR, Ext
-from graphprover.kernels.cpu import domain, ntt, simd, sums
+from graphprover.kernels.cpu import domain, ntt, pages, simd, sums
 from graphprover.kernels.cpu.field import add as add_word
 from graphprover.kernels.cpu.field import ext_add, ext_mul, ext_power, ext_scale, ext_sub, sub
 from graphprover.kernels.cpu.inverse import ext_inverse
@@ -41,7 +41,7 @@ def inverse_denominators(threads: Threads, domains: Sequence[tuple[int, Ext]]) -
     """
     targets = []
     for log_rows, point in domains:
-        target = np.empty((3, 1 << log_rows), dtype=np.uint64)
+        target = pages.empty((3, 1 << log_rows))
         split_rows(threads, partial(invert_differences, _points(log_rows), point, target), 1 << log_rows)
         targets.append(target)
     return targets
@@ -229,7 +229,7 @@ def sum_vectors(vectors: Sequence[np.ndarray]) -> np.ndarray:
         raise ValueError(f"arrays of shapes {[vector.shape for vector in vectors]} have no sum")
     if len(vectors) == 1:
         return vectors[0]
-    target = np.empty_like(vectors[0])
+    target = pages.empty(vectors[0].shape)
     total = vectors[0]
     for vector in vectors[1:]:
         _add(total.reshape(-1), vector.reshape(-1), target.reshape(-1))

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphprover import field
 from graphprover.field import Ext
-from graphprover.kernels.cpu import domain, simd
+from graphprover.kernels.cpu import domain, pages, simd
 from graphprover.kernels.cpu.field import add, ext_add, ext_mul, ext_scale, ext_sub, mul, sub
 from graphprover.kernels.cpu.parallel import Threads, split_rows
 from graphprover.runtime.numba_cache import njit
@@ -85,7 +85,7 @@ def fold(threads: Threads, codeword: np.ndarray, log_arity: int, beta: Ext, join
 
     Raises ValueError for shapes that do not agree.
     """
-    target = np.empty((3, codeword.shape[1] >> log_arity), dtype=np.uint64)
+    target = pages.empty((3, codeword.shape[1] >> log_arity))
     factors = _factors(codeword.shape[1].bit_length() - 1)
     split_rows(threads, partial(fold_groups, codeword, log_arity, beta, factors, joining, target), target.shape[1])
     return target

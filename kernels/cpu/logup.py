@@ -11,7 +11,7 @@ import numpy as np
 from graphprover.air.bytecode import lookup_bytecode
 from graphprover.field import EXTENSION_DEGREE, Ext
 from graphprover.kernels.constant_planes import constants
-from graphprover.kernels.cpu import bytecode, domain, simd
+from graphprover.kernels.cpu import bytecode, domain, pages, simd
 from graphprover.kernels.cpu.field import add
 from graphprover.kernels.cpu.inverse import adjugate, invert
 from graphprover.kernels.cpu.parallel import Threads, split_rows
@@ -160,7 +160,7 @@ def _lookup_columns(threads: Threads, table: Operands, tau: Ext) -> tuple[np.nda
     words = constants(lowered, table.public_values, table.prefixes, tau)
     groups = [len(lookup.tuples) for lookup in table.air.lookups]
     matrices = (table.main, table.preprocessed, None, domain.indicators(rows))
-    columns = np.empty((table.air.permutation_width, rows), dtype=np.uint64)
+    columns = pages.empty((table.air.permutation_width, rows))
 
     def piece(first: int, last: int) -> None:
         denominators = np.empty((3 * sum(groups), last - first), dtype=np.uint64)

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from graphprover.kernels.absorption import by_height, pieces, widths
-from graphprover.kernels.cpu import ntt
+from graphprover.kernels.cpu import ntt, pages
 from graphprover.kernels.cpu.hashes import KERNELS
 from graphprover.kernels.cpu.parallel import Threads, split_rows
 from graphprover.kernels.operands import Unextended
@@ -29,7 +29,7 @@ def tree(
     layers = allocate(max(groups), cap_height)
     joining = {}
     for size, group in groups.items():
-        digests = layers[0] if size == len(layers[0]) else np.empty((size, DIGEST_WORDS), dtype=np.uint64)
+        digests = layers[0] if size == len(layers[0]) else pages.empty((size, DIGEST_WORDS))
         if any(isinstance(matrix, Unextended) for matrix in group):
             _absorb(threads, group, digests, hash)
         else:
@@ -62,7 +62,7 @@ def allocate(leaves: int, cap_height: int) -> tuple[np.ndarray, ...]:
     """Return unwritten layers, uint64 (n, 4) each, from 2^k leaves to a cap of at most 2^cap_height nodes."""
     cap = min(leaves, 1 << cap_height)
     sizes = [leaves >> level for level in range((leaves // cap).bit_length())]
-    return tuple(np.empty((nodes, DIGEST_WORDS), dtype=np.uint64) for nodes in sizes)
+    return tuple(pages.empty((nodes, DIGEST_WORDS)) for nodes in sizes)
 
 
 def build(threads: Threads, layers: Sequence[np.ndarray], joining: Mapping[int, np.ndarray], hash: str) -> None:

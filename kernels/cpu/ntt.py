@@ -21,7 +21,7 @@ from functools import cache, partial
 import numpy as np
 
 from graphprover import field
-from graphprover.kernels.cpu import simd
+from graphprover.kernels.cpu import pages, simd
 from graphprover.kernels.cpu.field import add, mul, power, reverse_bits
 from graphprover.kernels.cpu.parallel import Threads, split_columns
 from graphprover.kernels.operands import Unextended
@@ -486,7 +486,7 @@ def _coset_lde_of_runs(
     if rows << log_chunks != source.shape[1] or (log_chunks and not bit_reversed_source):
         raise ValueError(f"no extension of {source.shape} from 2^{log_chunks} chunks to 2^{log_cosets} cosets")
     generator = field.root_of_unity(source.shape[1].bit_length() - 1)
-    target = np.empty((columns << log_chunks, rows << log_cosets), dtype=np.uint64)
+    target = pages.empty((columns << log_chunks, rows << log_cosets))
     for run in range(1 << log_chunks):
         chunk = field.reverse_bits(run, log_chunks)
         values = np.ascontiguousarray(source[:, run * rows : (run + 1) * rows])

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphprover.field import GENERATOR, Ext, P
 from graphprover.field import ext_scale as scale_point
-from graphprover.kernels.cpu import domain, simd, sums
+from graphprover.kernels.cpu import domain, pages, simd, sums
 from graphprover.kernels.cpu.deep import invert_differences
 from graphprover.kernels.cpu.field import add, ext_mul, ext_scale, mul
 from graphprover.kernels.cpu.parallel import Threads
@@ -51,7 +51,7 @@ def interpolation_weights(domains: Sequence[tuple[int, Ext]]) -> list[np.ndarray
 def _weights(log_rows: int, point: Ext, factor: Ext) -> np.ndarray:
     rows = 1 << log_rows
     points = domain.points(log_rows)
-    target = np.empty((3, rows), dtype=np.uint64)
+    target = pages.empty((3, rows))
     invert_differences(points, point, target, 0, rows)
     _scale(points, tuple(map(np.uint64, factor)), target)
     return target

@@ -8,7 +8,7 @@ import numpy as np
 from graphprover.air.bytecode import quotient_bytecode
 from graphprover.field import GENERATOR, ZERO, Ext, P, root_of_unity
 from graphprover.kernels.constant_planes import constants
-from graphprover.kernels.cpu import bytecode, domain, ntt
+from graphprover.kernels.cpu import bytecode, domain, ntt, pages
 from graphprover.kernels.cpu.parallel import Threads, split_rows
 from graphprover.kernels.domain import run_shift
 from graphprover.kernels.operands import Operands
@@ -34,7 +34,7 @@ def _quotient(threads: Threads, table: Operands, tau: Ext, alpha: Ext, log_blowu
     def over(matrices: Sequence[np.ndarray | None], first: int, last: int) -> np.ndarray:
         """Return the quotient on rows first..last of its domain; row 0 of the matrices is row first."""
         inputs = (*matrices, _selectors(log_rows, log_chunks, first, last))
-        target = np.empty((3, last - first), dtype=np.uint64)
+        target = pages.empty((3, last - first))
 
         def rows(first: int, last: int) -> None:
             bytecode.evaluate(lowered, words, inputs, (target,), log_rows, True, first, last)

@@ -36,6 +36,9 @@ class Memory:
     def task(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def held(self) -> int:
+        return self.kept
+
     def reserved(self) -> int:
         return self.kept
 

@@ -418,10 +418,11 @@ def test_what_can_never_fit_is_refused_before_anything_runs() -> None:
     )
     with pytest.raises(MemoryError, match=r"this host has: .*--memory-limit, DASK_GRAPHPROVER__MEMORY_LIMIT\)$"):
         take(device(100), 101)
-    limit_process(1 << 20)
+    limit_process(100)
     try:
-        with pytest.raises(TooLarge, match=r"needs 1 bytes, and this process has [\d,]+ of the 1,048,576 that it may"):
-            take(device(100), 1)
+        take(device(100, kept=60), 40)
+        with pytest.raises(TooLarge, match="needs 41 bytes, and this process has 60 of the 100 that it may have"):
+            take(device(100, kept=60), 41)
         take(gpu, 1)  # the limit is of the host's memory
     finally:
         limit_process(None)
