@@ -17,7 +17,7 @@ from typing import Any
 import checkout
 from bench_prove_vm import ELFS, GUESTS, input_of
 from figures import Figures, add_option
-from graphprover import Prover
+from graphprover import Prover, observed
 from graphprover.device.choose import device_for
 from graphprover.examples.block import shipped
 from graphprover.graphs.planner.trees import Tree, best_trees
@@ -25,6 +25,7 @@ from graphprover.jobs.job import Job
 from graphprover.jobs.recipe import Recipe
 from graphprover.protocol.goal import goal_of
 from graphprover.prover.tree_choice import target_of
+from graphprover.telemetry.observation import Observation
 
 BLOCK = Path(checkout.ROOT) / "examples/block/block.elf"
 
@@ -68,11 +69,11 @@ def prove(out: Figures, name: str, tree: Tree, job: Job, device: Any, repeat: in
     turns, size = list[float](), 0
     parts: dict[str, list[float]] = {}
     for _ in range(1 + repeat):
-        made = own.make(device=device)
+        with observed() as seen:
+            made = own.make(device=device)
         size = made.proof.size
         turns.append(made.seconds["prove"] + made.seconds["compress"])
-        seen = made.observation
-        for part, seconds in {"base": made.seconds["prove"]}.items() if seen is None else _parts(seen):
+        for part, seconds in _parts(seen[0]):
             parts.setdefault(part, []).append(seconds)
     seconds = statistics.median(turns[1:])
     medians = ", ".join(f"{part} {1000 * statistics.median(found[1:]):.0f}" for part, found in parts.items())
@@ -87,7 +88,7 @@ def prove(out: Figures, name: str, tree: Tree, job: Job, device: Any, repeat: in
     return seconds
 
 
-def _parts(seen: Any) -> list[tuple[str, float]]:
+def _parts(seen: Observation) -> list[tuple[str, float]]:
     """Return the seconds of the base, and of the stages of each layer."""
     found = [("base", sum(stage.end - stage.start for stage in seen.stages if stage.name == "prove"))]
     for layer in seen.layers:

@@ -1,14 +1,15 @@
 """The cost of a layer before it is made: its tables, its time and its memory on a device."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from graphprover.device.choose import CPU
-from graphprover.graphs.planner.costs import hashing
+from graphprover.graphs.planner.costs import Cost, hashing
 from graphprover.graphs.planner.holding import plan_whole
 from graphprover.graphs.planner.pace import expected_seconds
 from graphprover.graphs.planner.plan import On
-from graphprover.graphs.planner.roofline import Roofline
+from graphprover.graphs.planner.roofline import MULTIPLICATIONS, Roofline
 from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.level import LAYER_RATE, LayerLevel
@@ -17,11 +18,11 @@ from graphprover.recursion.expected import LayerWork, run_work, work_about
 from graphprover.recursion.layer_tables import layer_tables
 from graphprover.recursion.tables.fixed import ROWS as FIXED_ROWS
 
-# On a GPU, fitted to proofs of layers and of guests (docs/performance.md): the time over the lower bound of all tasks,
-# and the host's time for each task.
-GPU_PACE, GPU_TASK_SECONDS = 1.08, 0.25e-3
+# On a GPU, fitted to proofs of layers and of guests (docs/performance.md): the time over the lower bound of a task that
+# multiplies most of the time (quotients, lookups), of any other task, and the host's time for each task.
+GPU_MULTIPLYING_PACE, GPU_PACE, GPU_TASK_SECONDS = 2.2, 0.98, 0.32e-3
 # The host's time for the inputs of a layer: of the layer, and of each compression.
-INPUTS_SECONDS, INPUT_SECONDS = 6.8e-3, 0.69e-6
+INPUTS_SECONDS, INPUT_SECONDS = 16e-3, 0.85e-6
 
 
 @dataclass(frozen=True)
@@ -35,16 +36,13 @@ class Target:
     pace: float = 1  # of a CPU: measured over modelled time of its kernels
     workers: int = 1
 
-    def seconds(self, floor: float, tasks: int) -> float:
-        """Return the expected seconds of a proof.
-
-        Args:
-            floor: The lower bound of all its tasks, in seconds.
-            tasks: Their number.
-        """
+    def seconds(self, costs: Iterable[Cost]) -> float:
+        """Return the expected seconds of tasks, one after another."""
+        bounds = [self.roofline.modelled(cost) for cost in costs]
         if self.kind == CPU:
-            return expected_seconds(self.pace, floor)
-        return GPU_PACE * floor + GPU_TASK_SECONDS * tasks
+            return expected_seconds(self.pace, sum(bound.seconds for bound in bounds))
+        paces = {MULTIPLICATIONS: GPU_MULTIPLYING_PACE}
+        return sum(paces.get(own.bound, GPU_PACE) * own.seconds + GPU_TASK_SECONDS for own in bounds)
 
 
 @dataclass(frozen=True)
@@ -102,8 +100,8 @@ def cost_of_proof(layout: Layout, target: Target) -> ProofCost:
     own = layout.parameters
     without = replace(layout, parameters=replace(own, num_queries=1, query_pow_bits=0))
     whole = plan_whole(without, (), target.on, target.memory)
-    floor = whole.floor(target.roofline) + target.roofline.modelled(hashing(own.hash, 1 << own.query_pow_bits)).seconds
-    return ProofCost(target.seconds(floor, len(whole.costs)), whole.peak.bytes)
+    work = hashing(own.hash, 1 << own.query_pow_bits)
+    return ProofCost(target.seconds([*whole.costs, work]), whole.peak.bytes)
 
 
 def inputs_seconds(work: LayerWork) -> float:

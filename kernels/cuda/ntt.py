@@ -24,7 +24,7 @@ from graphprover.kernels.operands import Unextended
 LOG_TILE = 12  # a transform of one tile has a kernel of its own
 _LOG_SHORT = 8  # up to here a column keeps few threads busy
 MAX_LOG_SIZE = 28
-MAX_LOG_COSETS = 6
+MAX_LOG_COSETS = 8
 _LOG_TURNED = 3  # cosets that one launch turns into at most: shared memory has tables for each of them
 MAX_LOG_CHUNKS = 4
 THREADS = 256
@@ -212,7 +212,7 @@ def coset_ldes(
     A source (columns, n c) holds for each column c = 2^log_chunks runs of n evaluations in bit-reversed order, run z
     on the coset h w^rev(z) H with w of order n c; or, without chunks, one of n in natural order on h H. The result,
     (columns c, n 2^log_cosets), has in row columns rev(z) + column that column's run z on the coset shift h K in
-    bit-reversed order. Raises ValueError for other shapes, and above 2^28 rows, 64 cosets or
+    bit-reversed order. Raises ValueError for other shapes, and above 2^28 rows, 256 cosets or
     16 chunks.
     """
     return taped(_coset_ldes, sources, log_chunks, log_cosets, shift, bit_reversed_source)

@@ -31,7 +31,7 @@ def coset_lde(source: Any, log_chunks: int, log_blowup: int, shift: int, bit_rev
 def test_extension(log_size: int) -> None:
     import cupy
 
-    for log_blowup, columns in ((0, 1), (1, 3), (2, 2), (3, 1), (4, 2), (5, 1), (6, 1)):
+    for log_blowup, columns in ((0, 1), (1, 3), (2, 2), (3, 1), (4, 2), (5, 1), (6, 1), (7, 2), (8, 1)):
         source = random_words(log_size, columns, 1 << log_size)
         result = coset_lde(cupy.asarray(source), 0, log_blowup, 7, bit_reversed_source=False)
         np.testing.assert_array_equal(result.get(), extended(source, log_blowup))
@@ -136,7 +136,7 @@ def test_wrong_shapes() -> None:
         ((1, 3), 0, 1, False),
         ((1, 8), 1, 1, False),
         ((1, 2), 2, 1, True),
-        ((1, 8), 0, 7, False),
+        ((1, 8), 0, 9, False),
     ):
         with pytest.raises(ValueError, match=r"no (transform|extension)"):
             coset_lde(cupy.zeros(shape, dtype=np.uint64), log_chunks, log_blowup, 7, bit_reversed)
