@@ -54,8 +54,8 @@ def bit_reversed(values: Sequence) -> list:  # type: ignore[type-arg]
 def interpolate(values: Sequence[int], shift: int) -> list[int]:
     """Return the coefficients of the polynomial with these values on shift·H, by the inverse Fourier sum."""
     n = len(values)
-    root = inv(root_of_unity(n.bit_length() - 1))
-    coefficients = [sum(v * pow(root, i * k, P) for i, v in enumerate(values)) * inv(n) % P for k in range(n)]
+    powers = points(1, n.bit_length() - 1)  # of the root; -i is n - i
+    coefficients = [sum(v * powers[-i * k % n] for i, v in enumerate(values)) * inv(n) % P for k in range(n)]
     return [c * pow(inv(shift), k, P) % P for k, c in enumerate(coefficients)]
 
 

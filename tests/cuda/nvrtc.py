@@ -1,18 +1,31 @@
-"""Compilation of many kernels at a time without a GPU; registers and stack of a kernel, read from its machine code."""
+"""Compilation of many kernels at a time without a GPU; registers and stack of a kernel, read from its machine code.
 
+What was read is in files of `CACHE`, whose names are digests of all that it depends on: a later run of the tests
+compiles the texts that have changed, and all if the compiler or its options have.
+"""
+
+import hashlib
+import json
 import os
 import struct
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 
+from graphprover.kernels.cuda import nvrtc as compiler
 from graphprover.kernels.cuda.nvrtc import NvrtcError, compile, library
+from graphprover.kernels.cuda.sources import STANDARD
+from graphprover.runtime.files import FileError, write
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")  # A100; H100 and H200; B200; RTX 50
 REQUIRE = "GRAPHPROVER_REQUIRE_NVRTC"  # set to 1, a missing compiler fails the tests instead of skipping them
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graphprover-tests/nvrtc"
 
 _REGISTERS, _FRAME = 0x2F, 0x11  # attributes of a kernel in section .nv.info
 _INDEXED = 4  # format of an attribute that names a symbol
@@ -47,21 +60,42 @@ def require() -> None:
 
 
 def compile_all(jobs: Iterable[Job]) -> list[tuple[Job, Kernel]]:
-    """Compile all jobs, in one process per processor because the compiler's threads block each other.
+    """Return the kernels of all jobs, compiled in one process per processor: the compiler's threads block each other.
 
     Raises NvrtcError, naming the job, for the first one that does not compile.
     """
     longest_first = sorted(jobs, key=lambda job: -len(job.code))
-    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
-        compiled = zip(longest_first, pool.map(_kernels_of, longest_first), strict=True)
-        return [(job, kernel) for job, found in compiled for kernel in found]
+    found = {job: cached(job) for job in longest_first}
+    missing = [job for job, of in found.items() if of is None]
+    if missing:
+        with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+            found.update(zip(missing, pool.map(_kernels_of, missing), strict=True))
+    return [(job, kernel) for job, of in found.items() for kernel in of or ()]
+
+
+def cached(job: Job) -> list[Kernel] | None:
+    """Return the kernels that an earlier compilation of the same text had; None if there was none."""
+    with suppress(OSError, ValueError, TypeError):
+        return [Kernel(**fields) for fields in json.loads(_file_of(job).read_text())]
+    return None
+
+
+def _file_of(job: Job) -> Path:
+    own = hashlib.sha256(Path(__file__).read_bytes() + Path(compiler.__file__).read_bytes()).hexdigest()
+    size = library().stat().st_size  # type: ignore[union-attr]
+    of = (compiler.version(), size, STANDARD, job.architecture, own, job.code)
+    return CACHE / f"{hashlib.sha256(json.dumps(of, allow_nan=False).encode()).hexdigest()}.json"
 
 
 def _kernels_of(job: Job) -> list[Kernel]:
     try:
-        return kernels(compile(job.code, job.architecture))
+        found = kernels(compile(job.code, job.architecture))
     except NvrtcError as error:
         raise NvrtcError(f"{job.title} for {job.architecture}: {error}") from None
+    with suppress(OSError, FileError):  # without the folder, a later run compiles again
+        CACHE.mkdir(parents=True, exist_ok=True)
+        write(_file_of(job), json.dumps([asdict(kernel) for kernel in found], allow_nan=False).encode(), synced=False)
+    return found
 
 
 def kernels(cubin: bytes) -> list[Kernel]:

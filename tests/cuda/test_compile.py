@@ -69,3 +69,17 @@ extern "C" __global__ void array(int* x, int n) {
 def test_an_error_names_the_kernel_and_the_line():
     with pytest.raises(nvrtc.NvrtcError, match=r"wrong for sm_90: code.cu\(2\): error: .*nothing"):
         nvrtc.compile_all([Job("wrong", "\n__device__ int nothing() { return nothing_at_all; }", "sm_90")])
+
+
+def test_a_text_is_compiled_once_for_each_architecture(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(nvrtc, "CACHE", tmp_path / "graphprover-tests/nvrtc")
+    job = Job("one", 'extern "C" __global__ void one(int* x) { x[0] = 1; }', "sm_90")
+    first = nvrtc.compile_all([job])
+    (file,) = nvrtc.CACHE.iterdir()
+    for other in (Job("one", job.code + " ", "sm_90"), Job("one", job.code, "sm_80")):
+        assert nvrtc.cached(other) is None
+    monkeypatch.setattr(nvrtc, "ProcessPoolExecutor", lambda *given: pytest.fail("it is compiled again"))
+    assert nvrtc.compile_all([job]) == first and first[0][1].name == "one"
+    file.write_bytes(file.read_bytes()[:-1])
+    assert nvrtc.cached(job) is None

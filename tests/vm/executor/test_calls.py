@@ -3,6 +3,7 @@
 import hashlib
 import random
 import struct
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -18,7 +19,8 @@ from graphprover.vm.accelerators.keccak import permutation as keccak_f
 from graphprover.vm.accelerators.keccak.absorb import KECCAK_ABSORB, RATE_WORDS
 from graphprover.vm.accelerators.registry import HOST_CALLS, MOST_WORDS
 from graphprover.vm.accelerators.sha256.table import SHA256
-from graphprover.vm.executor.execute import execute
+from graphprover.vm.executor.execute import Execution, execute
+from graphprover.vm.executor.faults import GuestFault
 from graphprover.vm.program.io import OUTPUT_BASE
 from graphprover.vm.program.isa import A0, A7, Instruction, Op
 from tests.vm.assemble import DATA, image, leave, li
@@ -36,12 +38,14 @@ from tests.vm.calls import (
 )
 from tests.vm.sha256 import compress
 
-CASES, IN_GUESTS = 10_000, 1_000
+CASES, IN_GUESTS = 10_000, 1_500  # edge cases come first
+REFUSED = 12  # calls without a result that guests make
 CALLS = [call for call in HOST_CALLS if call.number >= MODULAR and call.number != KECCAK_ABSORB]
 
 
 @njit(nogil=True)
 def _change_all(number, words, done):
+    """Apply a call to many operands: the package has no kernel for this, and its compilation takes half a minute."""
     for i in range(len(words)):
         done[i] = accelerators.change(number, words[i])
 
@@ -82,11 +86,11 @@ def edges_of_elements(number: int) -> list[list[int]]:
 
 
 @cache
-def cases(call: HostCall) -> tuple[list[list[int]], list[list[int] | None]]:
-    """Return the numbers of CASES calls, and their results, or None."""
+def cases(call: HostCall, least: int) -> tuple[list[list[int]], list[list[int] | None]]:
+    """Return the numbers of all edge cases and of random ones, ``least`` in all, and their results, or None."""
     rng, found = random.Random(call.number), edges(call.number)
     count = 4 - 2 * (call.number % 2)  # of a point or two
-    while len(found) < CASES:
+    while len(found) < least:
         if call.number == SHA256:
             found.append([rng.getrandbits(256) for _ in range(3)])
         elif call.number in FIELDS:
@@ -128,9 +132,10 @@ def named(call: HostCall) -> str:
     return f"{call.number}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS, ids=named)
 def test_results(call: HostCall) -> None:
-    numbers, expected = cases(call)
+    numbers, expected = cases(call, CASES)
     words, size = np.zeros((CASES, MOST_WORDS), dtype=np.uint64), bytes_of_number(call.number)
     given = np.frombuffer(b"".join(packed(of, size) for of in numbers), dtype="<u8").reshape(CASES, -1)
     words[:, : given.shape[1]] = given
@@ -154,7 +159,28 @@ def _operand_changed(number: int) -> int:
 @pytest.mark.usefixtures("by")
 def test_guests_in_a_loop(call: HostCall) -> None:
     """Make calls on consecutive operands, with results in the output."""
-    chosen = [pair for pair in zip(*cases(call), strict=True) if pair[1] is not None][:IN_GUESTS]
+    chosen = [pair for pair in zip(*cases(call, IN_GUESTS), strict=True) if pair[1] is not None]
+    assert len(chosen) > IN_GUESTS // 3
+    execution = run_of(call, chosen)
+    each = bytes_of_number(call.number)
+    assert execution.output == b"".join(packed(found or [], each) for _, found in chosen)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=named)
+@pytest.mark.usefixtures("by")
+def test_calls_without_a_result_are_faults(call: HostCall) -> None:
+    pairs = [*zip(*cases(call, IN_GUESTS), strict=True)]
+    refused = [numbers for numbers, found in pairs if found is None]
+    assert bool(refused) == (call.number != SHA256 and call.number not in FIELDS)
+    some = next((pair for pair in pairs if pair[1] is not None), None)
+    assert some
+    for numbers in refused[:: max(1, len(refused) // REFUSED)]:
+        with pytest.raises(GuestFault, match="host call without a result"):
+            run_of(call, [(numbers, some[1])])
+
+
+def run_of(call: HostCall, chosen: Sequence[tuple[list[int], list[int] | None]]) -> Execution:
+    """Run a guest that makes calls on these numbers, one after another, and writes their results."""
     each = bytes_of_number(call.number)
     size, step = each * len(chosen[0][0]), each * len(chosen[0][1] or ())
     source, end, word = 20, 21, 22
@@ -179,8 +205,7 @@ def test_guests_in_a_loop(call: HostCall) -> None:
         Instruction(Op.BNE, rs1=source, rs2=end, imm=-4 * len(turn)),
         *li(A0, OUTPUT_BASE), *li(word, step * len(chosen)), Instruction(Op.SD, rs1=A0, rs2=word), *leave(),
     ]  # fmt: skip
-    execution = execute(image(code, b"".join(packed(numbers, each) for numbers, _ in chosen)), record=True)
-    assert execution.output == b"".join(packed(found or [], each) for _, found in chosen)
+    return execute(image(code, b"".join(packed(numbers, each) for numbers, _ in chosen)), record=True)
 
 
 SOME = 0x1234567890ABCDEF << 190 | 77
@@ -231,6 +256,7 @@ def absorbed(block: np.ndarray, state: np.ndarray) -> np.ndarray:
     return keccak_f.rounds(mixed)[-1]
 
 
+@pytest.mark.slow
 def test_blocks_are_absorbed() -> None:
     rng = np.random.default_rng(1)
     size = RATE_WORDS + WORDS
