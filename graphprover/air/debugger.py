@@ -1,7 +1,13 @@
-"""Check of traces against the statements of their tables, row by row and without a proof, with detailed findings."""
+"""Check of traces against the statements of their tables, row by row and without a proof, with detailed findings.
 
+Whether the buses balance is checked by a hash of each message. Only the messages of a bus that does not balance are
+collected, sorted and named.
+"""
+
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +17,8 @@ from graphprover.air.expression import MAIN, PREPROCESSED, PUBLIC
 from graphprover.field import P, array_add, array_mul
 
 _SHOWN = 5  # reported unmatched messages of a bus, and reported sources of each message and direction
+_HALF = np.uint64(32)  # bits
+_LARGE = 1 << 32  # a count: that of fewer than 2^31 messages is below 2^63
 
 
 @dataclass(frozen=True)
@@ -117,11 +125,17 @@ class UnbalancedBus(_Found):
 Finding = Malformed | FailingConstraint | CountOverWeight | UnbalancedBus
 
 
+class _Bus(NamedTuple):
+    """A bus, or a local lookup."""
+
+    title: str  # name for people
+    first: int = 0  # number of the first message of a local lookup in its table: lookups may have the same title
+
+
 @dataclass
 class _Traffic:
     """All messages of one bus: parallel lists, one entry for each table, interaction and block of rows."""
 
-    title: str  # display name of the bus
     fields: list[np.ndarray]  # each (width, messages)
     counts: list[np.ndarray]
     rows: list[np.ndarray]
@@ -148,11 +162,14 @@ def findings(tables: Sequence[Filled]) -> list[Finding]:
     except ValueError as error:
         return [Malformed("statement", str(error))]
 
-    traffic: dict[object, _Traffic] = {}
+    balance = _Balance()
     for table, title in zip(tables, titles, strict=True):
-        found += _check_rows(table, title, traffic)
-    for messages in traffic.values():
-        found += _unbalanced(messages)
+        found += _check_rows(table, title, balance)
+    traffic = {bus: _Traffic([], [], [], []) for bus in balance.doubtful()}
+    for table, title in zip(tables, titles, strict=True) if traffic else ():
+        _collect(table, title, traffic)
+    for bus, messages in traffic.items():
+        found += _unbalanced(bus, messages)
     return found
 
 
@@ -171,21 +188,35 @@ def _malformed(table: Filled) -> Iterator[str]:
         yield f"expected {expected} public values, not {len(table.public_values)}"
 
 
-def _check_rows(
-    table: Filled, title: str, traffic: dict[object, _Traffic]
-) -> list[FailingConstraint | CountOverWeight]:
-    """Return failing constraints and excess counts of one table by row, and add its messages to ``traffic``."""
-    description = table.description
-    messages = []
-    for i, interaction in enumerate((*description.locals, *description.globals)):
+@dataclass(frozen=True)
+class _Messages:
+    """The messages of one kind that a table puts on a bus."""
+
+    bus: _Bus
+    label: str  # line of code that emits the messages
+    multiplicity: int  # node
+    fields: tuple[int, ...]  # nodes
+    weight: int
+
+
+def _messages(description: AirDescription, title: str) -> list[_Messages]:
+    """Return the messages of a table in order of emission."""
+    found: list[_Messages] = []
+    for interaction in (*description.locals, *description.globals):
+        label, bus = interaction.label, _Bus(f"bus {interaction.bus!r}")
         if interaction.bus is None:
-            bus = traffic[title, i] = _Traffic(f"local lookup of table {title}, {interaction.label}", [], [], [], [])
-        else:
-            bus = traffic.setdefault(interaction.bus, _Traffic(f"bus {interaction.bus!r}", [], [], [], []))
-        messages += [(bus, interaction.label, t) for t in interaction.tuples]
+            bus = _Bus(f"local lookup of table {title}, {label}", len(found))
+        found += [_Messages(bus, label, t.multiplicity, tuple(t.fields), t.weight) for t in interaction.tuples]
+    return found
+
+
+def _check_rows(table: Filled, title: str, balance: "_Balance") -> list[FailingConstraint | CountOverWeight]:
+    """Return failing constraints and excess counts of one table by row, and add its messages to the balance."""
+    description = table.description
+    messages = _messages(description, title)
     roots = list(description.constraints)
-    for _, _, t in messages:
-        roots += [t.multiplicity, *t.fields]
+    for one in messages:
+        roots += [one.multiplicity, *one.fields]
 
     failing: dict[int, tuple[int, int]] = {}  # constraint -> first row, number of rows
     excess: dict[int, CountOverWeight] = {}
@@ -196,26 +227,70 @@ def _check_rows(
             if len(rows):
                 row, count = failing.get(i, (first + int(rows[0]), 0))
                 failing[i] = row, count + len(rows)
-        for i, (bus, label, t) in enumerate(messages):
-            counts = next(arrays)
-            fields = [next(arrays) for _ in t.fields]
-            rows = np.flatnonzero(counts)
-            counts = counts[rows]
-            if t.weight:
-                over = np.flatnonzero(np.minimum(counts, np.uint64(P) - counts) > t.weight)
-                if len(over) and i not in excess:
-                    row, count = first + int(rows[over[0]]), _signed(int(counts[over[0]]))
-                    excess[i] = CountOverWeight(title, label, row, count, t.weight)
-            bus.fields.append(np.stack([field[rows] for field in fields]))
-            bus.counts.append(counts)
-            bus.rows.append(first + rows)
-            bus.origins.append((title, label))
+        for i, one in enumerate(messages):
+            counts, fields = next(arrays), [next(arrays) for _ in one.fields]
+            if one.weight and i not in excess:
+                over = np.flatnonzero(np.minimum(counts, np.uint64(P) - counts) > one.weight)
+                if len(over):
+                    row, count = first + int(over[0]), _signed(int(counts[over[0]]))
+                    excess[i] = CountOverWeight(title, one.label, row, count, one.weight)
+            balance.add(one.bus, counts, fields)
 
     found: list[FailingConstraint | CountOverWeight] = list(excess.values())
     for i, (row, count) in failing.items():
         cells = tuple(_cells(table, description.constraints[i], row))
         found.append(FailingConstraint(title, description.constraint_labels[i], row, count, cells))
     return sorted(found, key=lambda finding: finding.row)
+
+
+class _Balance:
+    """For each bus the sum, mod 2^64, of the count of each message times its hash. It is 0 if the bus balances.
+
+    Of messages that do not match, it is 0 about as seldom as a sum of random numbers: once in 2^64. They were not
+    chosen to fool the hash, which is another one for each balance.
+    """
+
+    def __init__(self) -> None:
+        self._start, self._factor, self._last = (np.uint64(secrets.randbits(64) | 1) for _ in range(3))
+        self._sums: dict[_Bus, int] = {}
+        self._large: set[_Bus] = set()  # with counts whose sum mod p may not be 0 if the one mod 2^64 is
+
+    def add(self, bus: _Bus, counts: np.ndarray, fields: Sequence[np.ndarray]) -> None:
+        """Add messages, given as an array of counts and one for each field."""
+        negative = np.uint64(P) - counts
+        if np.minimum(counts, negative).max() > _LARGE:
+            self._large.add(bus)
+        signed = np.where(counts < negative, counts, -negative)  # mod 2^64
+        signed *= self._hash(fields)
+        self._sums[bus] = (self._sums.get(bus, 0) + int(signed.sum())) % (1 << 64)
+
+    def doubtful(self) -> list[_Bus]:
+        """Return the buses that perhaps do not balance, in order of their first messages."""
+        return [bus for bus, total in self._sums.items() if total or bus in self._large]
+
+    def _hash(self, fields: Sequence[np.ndarray]) -> np.ndarray:
+        found: np.ndarray = np.full(len(fields[0]), self._start)
+        for field in (*fields, self._last):
+            found ^= field
+            found ^= found >> _HALF
+            found *= self._factor
+        found ^= found >> _HALF
+        return found
+
+
+def _collect(table: Filled, title: str, traffic: dict[_Bus, _Traffic]) -> None:
+    """Add the messages of a table to the traffic of the buses that it has."""
+    messages = [one for one in _messages(table.description, title) if one.bus in traffic]
+    roots = [node for one in messages for node in (one.multiplicity, *one.fields)]
+    for first, values in evaluate(table.description, table.main, table.preprocessed, table.public_values, roots):
+        arrays = iter(values)
+        for one in messages:
+            counts, fields = next(arrays), [next(arrays) for _ in one.fields]
+            rows, bus = np.flatnonzero(counts), traffic[one.bus]
+            bus.fields.append(np.stack([field[rows] for field in fields]))
+            bus.counts.append(counts[rows])
+            bus.rows.append(first + rows)
+            bus.origins.append((title, one.label))
 
 
 def _cells(table: Filled, constraint: int, row: int) -> Iterator[tuple[str, int]]:
@@ -233,8 +308,8 @@ def _cells(table: Filled, constraint: int, row: int) -> Iterator[tuple[str, int]
             yield "public " + description.public_names[a], int(table.public_values[a])
 
 
-def _unbalanced(traffic: _Traffic) -> Iterable[UnbalancedBus]:
-    """Return the finding about one bus, or an empty list if it balances."""
+def _unbalanced(bus: _Bus, traffic: _Traffic) -> Iterable[UnbalancedBus]:
+    """Return the finding about one bus, or an empty list if it balances: also if only the counts mod p do."""
     fields = np.concatenate(traffic.fields, axis=1)
     counts = np.concatenate(traffic.counts)
     rows = np.concatenate(traffic.rows)
@@ -263,7 +338,7 @@ def _unbalanced(traffic: _Traffic) -> Iterable[UnbalancedBus]:
         message = tuple(int(value) for value in fields[:, members[0]])
         return Unmatched(message, sent, received, (*sides[0], *sides[1]))
 
-    return [UnbalancedBus(traffic.title, tuple(unmatched(members) for members in groups[:_SHOWN]), len(groups))]
+    return [UnbalancedBus(bus.title, tuple(unmatched(members) for members in groups[:_SHOWN]), len(groups))]
 
 
 def _segment_sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ def warn_of_false(statement: Statement | ShardedStatement) -> None:
     """Log a warning if small traces, given as arrays, do not satisfy the statement; larger ones are not checked.
 
     Up to `MOST_CHECKED` cells and `MOST_NODES` nodes the check takes about a tenth of the time of the proof. Without
-    these limits it can take longer than the proof.
+    these limits it can take half as long as the proof.
     """
     if not isinstance(statement, Statement):
         return

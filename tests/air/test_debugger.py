@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from graphprover.air import Air, Bus, TableBuilder, provided, sent
+from graphprover.air import Air, Bus, TableBuilder, debugger, provided, sent
 from graphprover.air.debugger import BusSource, CountOverWeight, FailingConstraint, Malformed, Unmatched
 from graphprover.field import P
 from graphprover.statement.check import check
@@ -221,3 +221,51 @@ def test_a_statement_that_cannot_be_proved() -> None:
 
     (finding,) = found(Table(Narrow(), [], trace([0])), *squared(*squares()))
     assert isinstance(finding, Malformed) and "bus 'squares'" in str(finding)
+
+
+def hash_sum(messages: dict[tuple[int, ...], int]) -> list[debugger._Bus]:
+    """Return the doubtful buses of messages with these counts, each on a row of its own."""
+    balance, bus = debugger._Balance(), debugger._Bus("bus")
+    counts = np.array([count % P for count in messages.values()], dtype=np.uint64)
+    balance.add(bus, counts, list(np.array([*messages], dtype=np.uint64).T))
+    return balance.doubtful()
+
+
+@pytest.mark.parametrize("far", [1, 2, 3, 255, 1 << 31, 1 << 32, (1 << 32) + 1, 1 << 62, 1 << 63, P - 1])
+def test_messages_that_hardly_differ_do_not_cancel(far: int) -> None:
+    """Also swapped fields, and four messages whose fields match each by itself."""
+    assert hash_sum({(far, 0): 1, (0, 0): -1}) and hash_sum({(0, far): 1, (0, 0): -1})
+    assert hash_sum({(far, 0): 1, (0, far): -1}) and hash_sum({(far, far): 1, (0, 0): -1})
+    assert hash_sum({(far, 7): 1, (far, 8): -1, (0, 7): -1, (0, 8): 1})
+    assert hash_sum({(far,): 2, (0,): -1}) and hash_sum({(far,): 1 << 31, (0,): -(1 << 31)})
+
+
+def test_large_counts_are_summed_mod_p() -> None:
+    """Three counts with the sum 2^64, which is no multiple of p."""
+    assert hash_sum({(1, row): 0 for row in range(5)}) == []
+    balance, bus = debugger._Balance(), debugger._Bus("bus")
+    counts = np.array([(1 << 63) - (1 << 32)] * 2 + [1 << 33], dtype=np.uint64)
+    balance.add(bus, counts, [np.ones(3, dtype=np.uint64)])
+    assert balance._sums[bus] == 0 and balance.doubtful() == [bus]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_findings_are_the_ones_of_all_messages_sorted(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(seed)
+    users = np.array([random.integers(0, 8, 64), np.zeros(64), random.integers(0, 2, 64)], dtype=np.uint64)
+    users[1] = users[0] * users[0]
+    counts = np.bincount(users[0], users[2].astype(np.float64), 8).astype(np.uint64)[None]
+    if seed % 2:
+        users[random.integers(0, 2), np.flatnonzero(users[2])[0]] += np.uint64(1)
+    if seed % 4 > 1:
+        counts[0, random.integers(0, 8)] -= np.uint64(1)  # perhaps below 0, which wraps mod 2^64
+        counts %= np.uint64(P)
+    fast = found(*squared(users, counts))
+    assert bool(fast) == bool(seed % 4)
+    monkeypatch.setattr(debugger._Balance, "doubtful", lambda self: list(self._sums))
+    assert repr(found(*squared(users, counts))) == repr(fast)
+
+
+def test_a_good_bus_is_not_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debugger, "_collect", lambda *_: pytest.fail("collected"))
+    assert found(*squared(*squares())) == []
