@@ -214,7 +214,8 @@ class Job:
         started = self.start(device)
         if isinstance(started, Made):
             return started
-        unchecked = self.prove_started(started, executor, device, progress)
+        base = self.prove_started(started, executor, device, progress)
+        unchecked = self.compressed(base, executor, device, progress)
         return self.delivered(self.check(unchecked) if verified else unchecked)
 
     def start(self, device: Device | str = "auto", run: Any = None) -> "Made | Started":
@@ -287,7 +288,7 @@ class Job:
     ) -> Made:
         """Prove the prepared statement of `start`, the second stage of `make`; arguments as there.
 
-        The proof is not verified, but the base of a compressed proof is.
+        The proof is not verified.
         """
         progress = progress or self.progress or progress
         with within(self.timeout, self.label, started.seconds, self.interrupt):
@@ -298,17 +299,26 @@ class Job:
             if seen := made.observation:
                 seen = with_stages_before(seen).of_run(made.run, made.compile_seconds)
                 made = replace(made, observation=seen)
-            return self._compressed(made, executor, device, progress) if self.prover.layers else made
+            return made
 
-    def _compressed(self, made: Made, executor: str, device: Device | str, progress: bool | Tell | None) -> Made:
+    def compressed(
+        self, made: Made, executor: str = THREADS, device: Device | str = "auto", progress: bool | Tell | None = False
+    ) -> Made:
+        """Compress the proof of `prove_started`, the third stage of `make`; return it as it is without layers to make.
+
+        The layers verify the proof, but nothing verifies the last layer. The stage may have a thread of its own.
+        """
+        if not self.prover.layers:
+            return made
         from graphprover.prover.layer_tree import layers_by  # here, because other proofs need no layers
         from graphprover.prover.tree_choice import target_of
 
-        own = device_for(device)
-        return self.prover.compressed(made, layers_by(executor, own, progress, self.check_room), target_of(own))
+        own, progress = device_for(device), progress or self.progress or progress
+        with within(self.timeout, self.label, sum(made.seconds.values()), self.interrupt):
+            return self.prover.compressed(made, layers_by(executor, own, progress, self.check_room), target_of(own))
 
     def check(self, made: Made) -> Made:
-        """Verify the proof of `prove_started` against the program, the third stage of `make`.
+        """Verify the proof of `compressed` against the program, the fourth stage of `make`.
 
         Raises:
             VerificationError: if it does not convince.

@@ -14,6 +14,7 @@ from graphprover.jobs.job import Job
 from graphprover.jobs.result import Result
 from graphprover.jobs.upcoming import Jobs
 from graphprover.prover.made import Made
+from graphprover.proving.layers_behind import LayersBehind
 from graphprover.proving.run_ahead import RunsAhead
 from graphprover.telemetry.model import Stage
 from graphprover.verifier.pool import Check, Checkers, Lost
@@ -47,8 +48,8 @@ def prove_pipelined(
 ) -> Iterator[Result]:
     """Prove jobs one after another, and yield each in this order once its proof is verified.
 
-    While a proof is made, a thread runs the next job's guest, and other processes verify the proofs before. No proof
-    waits for a job that has not come yet.
+    While a proof is made, a thread runs the next job's guest, another makes the layers of the job before, and other
+    processes verify the proofs before. No proof waits for a job that has not come yet.
 
     Args:
         jobs: The jobs.
@@ -63,12 +64,18 @@ def prove_pipelined(
         DeviceLost: once the results of the jobs before have been yielded.
     """
     by = device_for(device)
-    with RunsAhead(by) as runs, ExitStack() as stack:
+    with RunsAhead(by) as runs, LayersBehind(executor, device) as layers, ExitStack() as stack:
         proved, came, later = _Proved(), 0, None
+
+        def all_ends() -> Iterator[Result]:
+            for ended in layers.rest():
+                proved.add(*ended)
+            yield from proved.ends(0.0)
+
         while True:
             job = later or jobs.take_waiting()
             if not job:
-                yield from proved.ends(0.0)
+                yield from all_ends()
                 job = jobs.take()
             if not job:
                 return
@@ -76,20 +83,25 @@ def prove_pipelined(
             if not proved.pool.processes and job.check_elsewhere:
                 proved.pool = stack.enter_context(Checkers(checkers_for(came + len(jobs))))
             if job.existing is not None:  # it may be the file of a proof that waits
-                yield from proved.ends(0.0)
+                yield from all_ends()
             later = jobs.take_waiting()
             try:
                 begun(job, "")
                 found = _prove(job, later, runs, executor, device)
+                for ended in layers.after(job, found):
+                    proved.add(*ended)
             except Exception:  # of the caller or the device: the proofs that wait have nothing to do with it
-                yield from proved.ends(0.0)
+                yield from all_ends()
                 raise
-            proved.add(job, found)
             yield from proved.ends(LONGEST)
 
 
 def _prove(job: Job, later: Job | None, runs: RunsAhead, executor: str, device: Device | str) -> Made | Exception:
-    """Prove a job, and run the guest of a later one meanwhile; return an unverified proof, a kept one or the error."""
+    """Prove a job, and run the guest of a later one meanwhile.
+
+    Returns:
+        An unverified proof without layers, a kept one, or the error.
+    """
     try:
         started = job.start(device, runs.take(job))
         if later:

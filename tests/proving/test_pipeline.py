@@ -28,6 +28,8 @@ from graphprover.jobs.opening import PackedCheck, open_program
 from graphprover.jobs.programs import TableProgram
 from graphprover.proof.sharded import ShardedProof
 from graphprover.proving import executor, pipeline
+from graphprover.proving.layers_behind import LayersBehind
+from graphprover.runtime.deadline import check_deadline
 from graphprover.runtime.errors import FAILED
 from graphprover.statement.cost import CostLimit
 from graphprover.verifier import pool
@@ -533,6 +535,8 @@ from graphprover import Prover, prove_many
 from graphprover.__main__ import main
 from graphprover.verifier import pool
 from graphprover.proving import executor, pipeline
+from graphprover.proving.layers_behind import LayersBehind
+from graphprover.runtime.deadline import check_deadline
 
 print("script")
 executor.pays = lambda device: True
@@ -692,3 +696,130 @@ print({"dask", "cupy", "rmm", "distributed", "rich"} & sys.modules.keys(), "numb
     found = subprocess.run([sys.executable, "-c", loads], env=environment, capture_output=True, text=True, check=True)
     assert found.stdout == "set() True\n"
     assert pool.__name__ == pool._MODULE
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Prover:
+    """Return a prover whose proofs have layers, which a test replaces; nothing verifies them."""
+    monkeypatch.setattr(Prover, "verify_made", lambda *_: None)
+    monkeypatch.setattr(Job, "check_elsewhere", None)
+    return Prover(GUESTS / "fib_iterative.elf", security=20, compress=8)
+
+
+def test_layers_are_made_beside_the_next_proof(
+    small: Prover, guest: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The layers of each job wait here for the next proof; a job without layers has its turn among the others."""
+    jobs = [(guest if number == 3 else small).job(turns(300 + number), str(number)) for number in range(6)]
+    begun = {job.name: threading.Event() for job in jobs}
+    events, prove = list[str](), Job.prove_started
+
+    def proving(job: Job, *given: Any) -> Any:
+        begun[job.name].set()
+        events.append(f"base {job.name}")
+        return prove(job, *given)
+
+    def compressed(job: Job, made: Any, *given: Any) -> Any:
+        events.append(f"layers {job.name}")
+        after = str(int(job.name) + 1)
+        assert after not in begun or begun[after].wait(LIMIT)
+        events.append(f"end {job.name}")
+        return made
+
+    monkeypatch.setattr(Job, "prove_started", proving)
+    monkeypatch.setattr(Job, "compressed", compressed)
+    results = []
+    for result in prove_many(jobs, "sync", "cpu"):
+        results.append(result)
+        events.append(f"result {result.job.name}")
+    assert [one.job for one in results] == jobs and all(one.proof for one in results)
+    place = {event: number for number, event in enumerate(events)}
+    assert len(place) == len(events) == 4 * 5 + 2
+    for name, after in ((str(number), str(number + 1)) for number in range(5) if number != 3):
+        assert place[f"base {name}"] < place[f"layers {name}"] < place[f"base {after}"] < place[f"end {name}"]
+        assert place[f"end {name}"] < min(place.get(f"layers {after}", 99), place[f"result {name}"])
+
+
+def test_an_error_of_layers_is_of_its_job(small: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compressed(job: Job, made: Any, *given: Any) -> Any:
+        if job.name == "1":
+            raise ValueError("of a layer")
+        return made
+
+    monkeypatch.setattr(Job, "compressed", compressed)
+    results = pipelined([small.job(turns(300 + number), str(number)) for number in range(3)])
+    assert [str(one.error) for one in results] == ["None", "of a layer", "None"]
+
+
+@pytest.mark.parametrize("lost", ["layers", "proof"])
+def test_a_gpu_lost_beside_other_work_ends_the_batch_after_the_results_before(
+    lost: str, small: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prove = Job.prove_started
+
+    def proving(job: Job, *given: Any) -> Any:
+        if (lost, job.name) == ("proof", "2"):
+            raise DeviceLost("gone")
+        return prove(job, *given)
+
+    def compressed(job: Job, made: Any, *given: Any) -> Any:
+        if (lost, job.name) == ("layers", "1"):
+            raise DeviceLost("gone")
+        return made
+
+    monkeypatch.setattr(Job, "prove_started", proving)
+    monkeypatch.setattr(Job, "compressed", compressed)
+    found = []
+    with pytest.raises(DeviceLost):
+        for result in prove_many([small.job(turns(300), str(number)) for number in range(4)], "sync", "cpu"):
+            found.append(result.job.name)
+    assert found == (["0"] if lost == "layers" else ["0", "1"])
+
+
+def test_a_batch_that_ends_gives_up_the_layers(
+    small: Prover, forced: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended, given_up, prove = threading.Event(), list[str](), Job.prove_started
+    stop = LayersBehind.__exit__
+
+    def proving(job: Job, *given: Any) -> Any:
+        if job.name == "1":
+            raise KeyboardInterrupt
+        return prove(job, *given)
+
+    def compressed(job: Job, made: Any, *given: Any) -> Any:
+        assert ended.wait(LIMIT)
+        try:
+            check_deadline()
+        except RuntimeError as error:
+            given_up.append(str(error))
+            raise
+
+    def stopping(layers: LayersBehind, *raised: Any) -> None:
+        layers._ended = True
+        ended.set()
+        stop(layers, *raised)
+
+    monkeypatch.setattr(Job, "prove_started", proving)
+    monkeypatch.setattr(Job, "compressed", compressed)
+    monkeypatch.setattr(LayersBehind, "__exit__", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        pipelined([small.job(turns(300), str(number)) for number in range(3)])
+    assert given_up == ["the batch has ended"]
+
+
+def test_compressed_proofs_and_their_observations_are_those_in_order(
+    forced: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prover = Prover(GUESTS / "fib_iterative.elf", security=20, compress=8)
+    jobs = [prover.job(turns(300 + number), f"job {number}") for number in range(2)]
+    expected = in_order(jobs, monkeypatch)
+    with observed() as seen:
+        found = pipelined(jobs)
+    assert [one.proof for one in found] == [one.proof for one in expected] and all(one.proof for one in found)
+    for one, other, result in zip(found, expected, seen, strict=True):
+        assert one.made and other.made and result.name == one.job.name
+        assert list(one.seconds) == list(other.seconds) and one.made.base_bytes == other.made.base_bytes
+        stages = [stage.name for stage in result.stages]
+        assert stages[:3] == ["prepare", "wait", "prove"] and len(set(stages)) == len(stages)
+        assert result.stages[0].start == 0 and [layer.name for layer in result.layers]
