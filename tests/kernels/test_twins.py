@@ -17,6 +17,7 @@ ONLY_CPU = {
     "compression": "in CUDA C++: blake3.cuh",
     "field": "in CUDA C++: field.cuh, ext.cuh",
     "messages": "a GPU's threads read their own rows",
+    "pages": "a GPU's memory has a pool",
     "parallel": "a GPU's grid splits the work",
     "products": "the verifier's, in NumPy: protocol/arrays.py",
     "simd": "a GPU's threads are its vectors",
