@@ -18,9 +18,9 @@ from graphprover.recursion.expected import LayerWork, run_work, work_about
 from graphprover.recursion.layer_tables import layer_tables
 from graphprover.recursion.tables.fixed import ROWS as FIXED_ROWS
 
-# On a GPU, fitted to proofs of layers and of guests (docs/performance.md): the time over the lower bound of a task that
-# multiplies most of the time (quotients, lookups), of any other task, and the host's time for each task.
-GPU_MULTIPLYING_PACE, GPU_PACE, GPU_TASK_SECONDS = 2.2, 0.98, 0.32e-3
+# On a GPU, fitted to proofs of guests and of layers (docs/compressed.md): the time of a task over its lower bound, that
+# of a layer's task which multiplies most of the time (quotients, lookups), and the host's time for each task.
+GPU_PACE, GPU_PACE_OF_QUOTIENTS, GPU_TASK_SECONDS = 1.0, 2.2, 0.32e-3
 # The host's time for the inputs of a layer: of the layer, and of each compression.
 INPUTS_SECONDS, INPUT_SECONDS = 16e-3, 0.85e-6
 
@@ -35,13 +35,18 @@ class Target:
     memory: int | None  # bytes for a proof; None if unknown
     pace: float = 1  # of a CPU: measured over modelled time of its kernels
     workers: int = 1
+    recomputes: bool = False  # whether a layer that does not fit with all columns may recompute them
 
-    def seconds(self, costs: Iterable[Cost]) -> float:
-        """Return the expected seconds of tasks, one after another."""
+    def fits(self, memory: int) -> bool:
+        """Return whether a proof with this peak memory fits."""
+        return self.memory is None or memory <= self.memory
+
+    def seconds(self, costs: Iterable[Cost], layer: bool) -> float:
+        """Return the expected seconds of the tasks of a proof, one after another; ``layer``: whether it is a layer."""
         bounds = [self.roofline.modelled(cost) for cost in costs]
         if self.kind == CPU:
             return expected_seconds(self.pace, sum(bound.seconds for bound in bounds))
-        paces = {MULTIPLICATIONS: GPU_MULTIPLYING_PACE}
+        paces = {MULTIPLICATIONS: GPU_PACE_OF_QUOTIENTS} if layer else {}
         return sum(paces.get(own.bound, GPU_PACE) * own.seconds + GPU_TASK_SECONDS for own in bounds)
 
 
@@ -51,6 +56,7 @@ class ProofCost:
 
     seconds: float
     memory: int  # peak bytes, beyond traces that exist before the proof
+    recomputes: bool  # whether columns are computed again, to fit the memory
 
 
 @dataclass(frozen=True)
@@ -89,19 +95,22 @@ def bytes_of_layer(layer: LayerShape) -> int:
 @lru_cache(maxsize=1024)
 def cost_of_layer(layer: LayerShape, target: Target) -> ProofCost:
     """Return the cost of a layer, without its inputs."""
-    return cost_of_proof(layout_of(layer), target)
+    return cost_of_proof(layout_of(layer), target, layer=True)
 
 
-def cost_of_proof(layout: Layout, target: Target) -> ProofCost:
-    """Return the cost of a proof with its proofs of work.
+def cost_of_proof(layout: Layout, target: Target, layer: bool = False) -> ProofCost:
+    """Return the cost of a proof with its proofs of work; ``layer``: whether it is a layer.
+
+    A base may recompute columns to fit the memory: then a lower rate is no better. Layers with them cost more than
+    another tree.
 
     The plan of the layout is cached: it is the same for any number of queries and any bits of work.
     """
     own = layout.parameters
     without = replace(layout, parameters=replace(own, num_queries=1, query_pow_bits=0))
-    whole = plan_whole(without, (), target.on, target.memory)
-    work = hashing(own.hash, 1 << own.query_pow_bits)
-    return ProofCost(target.seconds([*whole.costs, work]), whole.peak.bytes)
+    budget = None if layer and not target.recomputes else target.memory
+    whole, work = plan_whole(without, (), target.on, budget), hashing(own.hash, 1 << own.query_pow_bits)
+    return ProofCost(target.seconds([*whole.costs, work], layer), whole.peak.bytes, bool(whole.holds))
 
 
 def inputs_seconds(work: LayerWork) -> float:

@@ -4,11 +4,12 @@ A layer is about the proof before, or about several shards or layers. The lower 
 takes, and the fewer queries a layer about it has. So the rates of all proofs are chosen together.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise, product
+from typing import TypeVar
 
 from graphprover.air.description import AirDescription
 from graphprover.device.choose import CPU
@@ -43,6 +44,7 @@ MOST_CHAIN = 3  # layers one about another from the first one about all shards o
 MOST_LOG, LEAST_LOG = 18, 14  # of the compressions of a layer about several proofs
 KEPT = 5  # trees that a search returns
 
+T = TypeVar("T")
 Shapes = tuple[tuple[tuple[AirDescription, ...], tuple[int, ...]], ...]  # of each shard: tables, log2 of their rows
 
 
@@ -114,11 +116,22 @@ def best_trees(shapes: Shapes, level: Level, goal: Goal, target: Target) -> tupl
     Raises:
         ValueError: No tree reaches the level in this memory.
     """
-    choices = _choices(goal)
-    found: list[Tree] = []
-    for base, layouts in _bases(shapes, level, choices):
-        found += _trees(base, layouts, _base_cost(layouts, target), target, choices)
+    return _where_it_fits(target, lambda target: _best(shapes, level, goal, target))
+
+
+def _best(shapes: Shapes, level: Level, goal: Goal, target: Target) -> tuple[Tree, ...]:
+    choices, found = _choices(goal), list[Tree]()
+    for base, layouts, cost in _bases(shapes, level, choices, target):
+        found += _trees(base, layouts, cost, target, choices)
     return _ranked(found, goal, target)
+
+
+def _where_it_fits(target: Target, search: Callable[[Target], T]) -> T:
+    """Return the result of a search in which all proofs fit the memory; if none does, columns may be recomputed."""
+    try:
+        return search(target)
+    except ValueError:
+        return search(replace(target, recomputes=True))
 
 
 def tree_with(shapes: Shapes, level: Level, layers: Sequence[LayerLevel], target: Target) -> Tree:
@@ -130,14 +143,17 @@ def tree_with(shapes: Shapes, level: Level, layers: Sequence[LayerLevel], target
         layers: The level of all layers up to the first one about all shards, and of each one above.
         target: As there.
     """
+    return _where_it_fits(target, lambda target: _fastest(shapes, level, layers, target))
+
+
+def _fastest(shapes: Shapes, level: Level, layers: Sequence[LayerLevel], target: Target) -> Tree:
     found: list[Tree] = []
-    for base, layouts in _bases(shapes, level, (level.pow_bits,)):
+    for base, layouts, cost in _bases(shapes, level, (level.pow_bits,), target):
         works = [work_about(layout) for layout in layouts]
         for most in _caps(works):
             levels = _stacked(works, layers, most, target)
             if levels:
-                joins = len(levels) - len(layers) + 1
-                found.append(_tree(base, layouts, _base_cost(layouts, target), most, levels, joins))
+                found.append(_tree(base, layouts, cost, most, levels, len(levels) - len(layers) + 1))
     return _ranked(found, Goal(), target, any_size=True)[0]
 
 
@@ -145,8 +161,12 @@ def tree_about(layouts: Sequence[Layout], level: Level, goal: Goal, target: Targ
     """Return the best tree about shards that have these layouts; arguments and errors as for `best_trees`."""
     own = layouts[0].parameters
     base = replace(level, rate=1 << own.log_blowup, pow_bits=own.query_pow_bits)
-    trees = _trees(base, layouts, _base_cost(layouts, target), target, _choices(goal))
-    return _ranked(trees, goal, target)[0]
+
+    def search(target: Target) -> Tree:
+        trees = _trees(base, layouts, _base_cost(layouts, target), target, _choices(goal))
+        return _ranked(trees, goal, target)[0]
+
+    return _where_it_fits(target, search)
 
 
 def most_compressions(works: Sequence[LayerWork], are_layers: Sequence[bool], level: LayerLevel, target: Target) -> int:
@@ -180,12 +200,22 @@ def _caps(works: Sequence[LayerWork]) -> Sequence[int]:
     return [1 << log for log in range(LEAST_LOG, MOST_LOG + 1)] if len(works) > 1 else [1 << MOST_LOG]
 
 
-def _bases(shapes: Shapes, level: Level, choices: Sequence[int]) -> Iterator[tuple[Level, list[Layout]]]:
-    """Yield the levels of the base that may be chosen, with the layouts of all shards."""
-    for rate, bits in product(BASE_RATES if level.rate is None else (level.rate,), choices):
-        with suppress(ValueError):  # a rate at which no parameters reach the level
+def _bases(
+    shapes: Shapes, level: Level, choices: Sequence[int], target: Target
+) -> Iterator[tuple[Level, list[Layout], ProofCost]]:
+    """Yield the levels of the base that may be chosen, with the layouts and the cost of all shards."""
+    for rate in BASE_RATES if level.rate is None else (level.rate,):
+        recomputes = False
+        for bits in choices:
             base = replace(level, rate=rate, pow_bits=bits)
-            yield base, _layouts(shapes, base)
+            with suppress(ValueError):  # no parameters reach the level at this rate
+                layouts = _layouts(shapes, base)
+                cost = _base_cost(layouts, target)
+                recomputes |= cost.recomputes
+                if target.fits(cost.memory):
+                    yield base, layouts, cost
+        if recomputes:  # as all lower rates do
+            return
 
 
 def _layouts(shapes: Shapes, level: Level) -> list[Layout]:
@@ -196,7 +226,8 @@ def _layouts(shapes: Shapes, level: Level) -> list[Layout]:
 
 def _base_cost(layouts: Sequence[Layout], target: Target) -> ProofCost:
     costs = [cost_of_proof(layout, target) for layout in layouts]
-    return ProofCost(_together([cost.seconds for cost in costs], target), max(cost.memory for cost in costs))
+    seconds = _together([cost.seconds for cost in costs], target)
+    return ProofCost(seconds, max(cost.memory for cost in costs), any(cost.recomputes for cost in costs))
 
 
 def _together(seconds: Sequence[float], target: Target) -> float:
@@ -257,7 +288,7 @@ def _level(groups: Sequence[LayerWork], level: LayerLevel, target: Target) -> tu
     layers = [shape_with(work, level) for work in groups]
     costs = [cost_of_layer(layer, target) for layer in layers]
     memory = max(cost.memory for cost in costs)
-    if target.memory is not None and memory > target.memory:
+    if not target.fits(memory):
         return None
     most = max(range(len(groups)), key=lambda i: groups[i].compressions)
     found = TreeLevel(
