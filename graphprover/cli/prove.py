@@ -61,7 +61,7 @@ def add(command: Command) -> None:
             "guest.elf --input data -o proof.bin",
             "guest.elf --input data --shards 4 --pool 20GiB",
             "guest.elf --input data --report out.html",
-            "guest.elf --input data --rate 8 --compress 8,64 -o small.bin",
+            "guest.elf --input data --compress small -o small.bin",
             "guest.elf --input data --mock -o mock.bin",
             "examples/keccak --executor tcp://10.0.0.1:8786",
         ],
