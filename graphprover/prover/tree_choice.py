@@ -65,7 +65,7 @@ def base_level(statement: Statement | ShardedStatement, level: Level, layers: La
 
 def chosen_layers(layouts: Sequence[Layout], level: Level, layers: Layers, target: Target) -> tuple[LayerLevel, ...]:
     """Return the levels of the layers about shards with these layouts; arguments and errors as for `base_level`."""
-    return tree_about(layouts, level, layers, target).layers if isinstance(layers, Goal) else layers
+    return tree_about(tuple(layouts), level, layers, target).layers if isinstance(layers, Goal) else layers
 
 
 def _say(tree: Tree, goal: Goal, target: Target) -> None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise, product
+from math import inf
 from typing import TypeVar
 
 from graphprover.air.description import AirDescription
@@ -104,6 +105,7 @@ class Tree:
 Chain = tuple[TreeLevel, ...]  # layers one about another
 
 
+@lru_cache(maxsize=256)
 def best_trees(shapes: Shapes, level: Level, goal: Goal, target: Target) -> tuple[Tree, ...]:
     """Return the trees that meet a goal best, the best one first.
 
@@ -153,11 +155,14 @@ def _fastest(shapes: Shapes, level: Level, layers: Sequence[LayerLevel], target:
         for most in _caps(works):
             levels = _stacked(works, layers, most, target)
             if levels:
-                found.append(_tree(base, layouts, cost, most, levels, len(levels) - len(layers) + 1))
+                shards, joins = len(layouts), len(levels) - len(layers) + 1
+                size = _bytes(levels) + HEADER_BYTES * shards
+                found.append(Tree(base, shards, cost, sum(map(cells_of, layouts)), most, tuple(levels), joins, size))
     return _ranked(found, Goal(), target, any_size=True)[0]
 
 
-def tree_about(layouts: Sequence[Layout], level: Level, goal: Goal, target: Target) -> Tree:
+@lru_cache(maxsize=256)
+def tree_about(layouts: tuple[Layout, ...], level: Level, goal: Goal, target: Target) -> Tree:
     """Return the best tree about shards that have these layouts; arguments and errors as for `best_trees`."""
     own = layouts[0].parameters
     base = replace(level, rate=1 << own.log_blowup, pow_bits=own.query_pow_bits)
@@ -237,21 +242,37 @@ def _together(seconds: Sequence[float], target: Target) -> float:
 
 def _trees(
     base: Level, layouts: Sequence[Layout], cost: ProofCost, target: Target, choices: Sequence[int]
-) -> Iterator[Tree]:
-    """Yield the trees about shards that fit the memory."""
+) -> list[Tree]:
+    """Return the trees about shards that fit the memory, without those that another one betters in time and bytes."""
     works = [work_about(layout) for layout in layouts]
+    found = list[tuple[float, int, int, int, Chain]]()
     for rate, bits, most in product(LAYER_RATES, choices, _caps(works)):
         joins = _joined(works, [False] * len(works), _layer_level(base, rate, bits), most, target)
-        if joins:
-            for chain in _chains(joins[-1].layer, MOST_CHAIN - 1, tuple(choices), target):
-                yield _tree(base, layouts, cost, most, (*joins, *chain), len(joins))
+        if not joins:
+            continue
+        for chain in _chains(joins[-1].layer, MOST_CHAIN - 1, tuple(choices), target):
+            levels = (*joins, *chain)
+            found.append((_seconds(levels), _bytes(levels), most, len(joins), levels))
+    cells, shards = sum(map(cells_of, layouts)), len(layouts)
+    return [
+        Tree(base, shards, cost, cells, most, levels, joins, size + HEADER_BYTES * shards)
+        for _, size, most, joins, levels in _bettered_by_none(found, lambda own: own[:2])
+    ]
 
 
-def _tree(
-    base: Level, layouts: Sequence[Layout], cost: ProofCost, most: int, levels: Sequence[TreeLevel], joins: int
-) -> Tree:
-    size = bytes_of_layer(levels[-1].layer) + HEADER_BYTES * (len(layouts) + sum(own.layers for own in levels))
-    return Tree(base, len(layouts), cost, sum(map(cells_of, layouts)), most, tuple(levels), joins, size)
+def _bettered_by_none(found: Iterable[T], cost: Callable[[T], tuple[float, int]]) -> list[T]:
+    """Return those whose ``cost``, seconds and bytes, is not matched in both by another one, the fastest first."""
+    kept, least = list[T](), inf
+    for own in sorted(found, key=cost):
+        if cost(own)[1] < least:
+            kept.append(own)
+            least = cost(own)[1]
+    return kept
+
+
+def _bytes(levels: Sequence[TreeLevel]) -> int:
+    """Return the bytes of a compressed proof with these levels, without the headers of the shards."""
+    return bytes_of_layer(levels[-1].layer) + HEADER_BYTES * sum(own.layers for own in levels)
 
 
 def _stacked(
@@ -320,14 +341,10 @@ def _chains(
             if own:
                 found += [(own[0], *chain) for chain in _chains(own[0].layer, most - 1, choices, target)]
 
-    def bytes_(chain: Chain) -> int:
-        return bytes_of_layer(chain[-1].layer if chain else layer)
+    def cost(chain: Chain) -> tuple[float, int]:
+        return _seconds(chain), bytes_of_layer(chain[-1].layer if chain else layer)
 
-    kept = list[Chain]()
-    for chain in sorted(found, key=lambda own: (_seconds(own), bytes_(own))):
-        if not kept or bytes_(chain) < bytes_(kept[-1]):
-            kept.append(chain)
-    return tuple(kept)
+    return tuple(_bettered_by_none(found, cost))
 
 
 def _seconds(levels: Sequence[TreeLevel]) -> float:

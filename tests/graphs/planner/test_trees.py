@@ -134,7 +134,7 @@ def test_a_proof_has_the_planned_tree(compress: str) -> None:
     assert isinstance(proof, CompressedProof)
     base = Prover(GUEST, rate=1 << proof.header.parameters.log_blowup, **options).prepare(struct.pack("<Q", 5))
     target = replace(ON_CPU, memory=None)
-    planned = tree_about([base.shards[0].layout], prover.level, goal_of(compress, 3), target)
+    planned = tree_about((base.shards[0].layout,), prover.level, goal_of(compress, 3), target)
     made = [1 << layer.parameters.log_blowup for layer in proof.layers]
     assert made == [level.rate for level in planned.layers]
     assert layout_of_layer(proof.layer).log_heights[:2] == planned.levels[-1].layer.log_heights
