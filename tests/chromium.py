@@ -58,7 +58,7 @@ def _run(file: Path, *options: str) -> str:
         ],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     said = re.findall(r"CONSOLE:\d+\] \"(.*)", ran.stderr)
@@ -159,5 +159,5 @@ def browser() -> Iterator[Browser]:
             yield Browser(reading, writing)
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(600)
             os.close(writing)

@@ -75,7 +75,7 @@ def pasted(folder: Path, block: str, **environment: str) -> Iterator[int]:
             start_new_session=True,
         )
         try:
-            assert running.wait(300) == 0, (folder / "log").read_text()
+            assert running.wait(600) == 0, (folder / "log").read_text()
             yield running.pid
         finally:
             with suppress(ProcessLookupError):  # all have ended
@@ -106,7 +106,7 @@ def stopped(environment: dict[str, str]) -> Iterator[None]:
     finally:
         ended = [sys.executable, "-m", "graphprover", "cluster", "stop"]
         done = subprocess.run(
-            ended, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=True, timeout=60
+            ended, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=True, timeout=600
         )
     assert done.stdout.startswith("no cluster runs")
 

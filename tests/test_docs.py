@@ -68,7 +68,7 @@ def test_the_build_ends_at_such_a_link(tmp_path: Path, target: str) -> None:
     def build(link: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "pages/index.md").write_text(f"# Start\n\n[x]({link})\n")
         command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
 
     assert build("vm.md#a-heading-x³--x").returncode == 0, build("vm.md#a-heading-x³--x").stderr
     broken = build(target)

@@ -325,7 +325,7 @@ def test_what_fails_in_a_process_is_a_line(tmp_path: Path, monkeypatch: pytest.M
     """Dask logs neither the error nor its message, and no folder with a program's sources remains."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     running = process("--executor", "processes", "--workers", "1")
-    _, error = running.communicate(timeout=120)
+    _, error = running.communicate(timeout=600)
     lines = [line for line in error.splitlines() if not line.startswith("graphprover: executor processes: 1 processes")]
     assert running.returncode == FAILED and [line[:4] for line in lines] == [f"{number}/5 " for number in range(1, 6)]
     assert sum("leaves: failed: leaves.elf: exit code 3" in line for line in lines) == 1
@@ -479,7 +479,7 @@ def test_kills_lose_nothing() -> None:
         until(lambda least=number: Path("summary").read_text().count("\n") >= least, running)
         until(lambda: workers(running.pid), running)
         workers(running.pid)[0].kill()
-    _, error = running.communicate(timeout=120)
+    _, error = running.communicate(timeout=600)
     assert running.returncode == OK, error
     found = summary()
     assert found["total"]["made"] == jobs and found["total"]["failed"] == 0

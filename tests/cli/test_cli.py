@@ -652,7 +652,7 @@ def test_control_c_leaves_the_old_file(folder: Path) -> None:
     (folder / "begun").unlink()
     before = sorted(folder.iterdir())
     prover.send_signal(signal.SIGINT)
-    _, error = prover.communicate(timeout=60)
+    _, error = prover.communicate(timeout=600)
     assert prover.returncode == INTERRUPTED and error.strip() == "graphprover: interrupted"
     assert (folder / "proof.bin").read_bytes() == b"old"
     assert [file for file in sorted(folder.iterdir()) if file.name != "__pycache__"] == [
@@ -713,7 +713,7 @@ def test_control_c_soon_after_the_start(folder: Path, delay: float) -> None:
         assert prover.stdout.readline() == "begun\n"
         time.sleep(delay)
         prover.send_signal(signal.SIGINT)
-        _, error = prover.communicate(timeout=60)
+        _, error = prover.communicate(timeout=600)
     assert (prover.returncode, error.strip()) == (INTERRUPTED, "graphprover: interrupted")
 
 

@@ -1,14 +1,17 @@
 """``compress``, ``prove --compress``, and the commands that take compressed proofs."""
 
 import json
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphprover.cli.main import main
+from graphprover.cli.main import main, parser
 from graphprover.jobs import job as job_module
 from graphprover.proof.compressed import CompressedProof
+from graphprover.protocol.level import LAYER_RATE
 from graphprover.runtime.errors import FAILED, OK, USAGE
 from tests.conftest import ROOT
 from tests.jobs.test_compressed import WITHOUT_LOOKUPS
@@ -25,7 +28,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     proof, small, key = (str(folder / name) for name in ("proof.bin", "small.bin", "guest.vk"))
     assert main(["prove", FIB, "--input", str(folder / "input"), *LEVEL, "--rate", "8", "-o", proof]) == OK
     assert main(["setup", FIB, "-o", key]) == OK
-    assert main(["compress", proof, key, *LEVEL, "-o", small]) == OK
+    said = StringIO()
+    with redirect_stdout(said):
+        options = ["--rate", "4", "--report", str(folder / "layer.json"), "--report", "--json"]
+        assert main(["compress", proof, key, *LEVEL, *options, "-o", small]) == OK
+    (folder / "said.json").write_text(said.getvalue())
     return folder
 
 
@@ -63,20 +70,20 @@ def test_inspect_shows_both_proofs(here: Path, capsys: pytest.CaptureFixture[str
     assert "give the program" in text and "\nlayer 1\n" in text
 
 
-def test_compress_says_sizes_and_claim(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["compress", "proof.bin", FIB, *LEVEL, "--rate", "4", "-o", "other.bin"]
-    found = said([*given, "--report", "layer.json", "--report"], capsys)
-    assert found["proof"] == {"file": "other.bin", "bytes": (here / "other.bin").stat().st_size}
+def test_compress_says_sizes_and_claim(here: Path) -> None:
+    found, small = json.loads((here / "said.json").read_text()), here / "small.bin"
+    assert found["proof"] == {"file": found["proof"]["file"], "bytes": small.stat().st_size}
+    assert Path(found["proof"]["file"]).name == small.name
     assert found["given_bytes"] == (here / "proof.bin").stat().st_size and found["compress_seconds"] > 0
     assert found["says"]["exit_code"] == 0
-    assert CompressedProof.load("other.bin").layer.parameters.log_blowup == 2
+    assert CompressedProof.load("small.bin").layer.parameters.log_blowup == 2
     assert {"layer 1: prepare", "layer 1: prove"} <= found["report"]["stages"].keys()
     seen = json.loads((here / "layer.json").read_text())
-    assert seen["name"] == f"{FIB}: layer 1" and seen["layer"] == 1 and seen["tasks"]
+    assert seen["name"].endswith("guest.vk: layer 1") and seen["layer"] == 1 and seen["tasks"]
 
 
 def test_prove_writes_the_compressed_proof(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    proved = ["prove", FIB, "--input", "input", *LEVEL, "--rate", "8", "-o", "direct.bin", "--compress", "8"]
+    proved = ["prove", FIB, "--input", "input", *LEVEL, "--rate", "8", "-o", "direct.bin", "--compress", "4"]
     found = said([*proved, "--report", "--report", "both.json", "--report", "both.html", "--trace", "trace"], capsys)
     assert found["proof"]["bytes"] == (here / "direct.bin").stat().st_size
     assert (here / "direct.bin").read_bytes() == (here / "small.bin").read_bytes()
@@ -117,6 +124,12 @@ def test_what_cannot_be_done_is_said(
 ) -> None:
     assert main(arguments) == code
     assert words in capsys.readouterr().err
+
+
+def test_layers_have_the_same_rate_by_default() -> None:
+    compress = parser().parse_args(["compress", "proof.bin", FIB])
+    prove = parser().parse_args(["prove", FIB, "--compress"])
+    assert (compress.rate,) == prove.compress == (LAYER_RATE,)
 
 
 def test_prove_refuses_tables_before_their_proof(

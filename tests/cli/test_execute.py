@@ -177,7 +177,7 @@ def test_control_c_ends_a_running_guest(command: str, tmp_path: Path) -> None:
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert (run.returncode, run.stdout, run.stderr.strip()) == (INTERRUPTED, "", "graphprover: interrupted")
 

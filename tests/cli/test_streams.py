@@ -338,7 +338,7 @@ def test_outputs_go_into_a_pipe(arguments: list[str], proof: bytes) -> None:
     os.mkfifo("fifo")
     reader = subprocess.Popen(["cat", "fifo"], stdout=subprocess.PIPE)
     assert main([*arguments, "fifo"]) == OK
-    through, _ = reader.communicate(timeout=60)
+    through, _ = reader.communicate(timeout=600)
     assert Path("fifo").is_fifo()
     assert main([*arguments, "file"]) == OK
     assert len(through) > 1 and (through == Path("file").read_bytes() or "--trace" in arguments)  # a trace has times

@@ -36,7 +36,6 @@ from tests.cluster.processes import by_hand, in_background, pids, present, until
 from tests.graphs.test_proof_graph import FEW, example
 from tests.slow import slow_after
 
-LIMIT = 60  # seconds
 NO_PACKAGE = "import sys; sys.modules['graphprover'] = None"
 ANOTHER_VERSION = "import graphprover; graphprover.__version__ = '0.0'"
 
@@ -81,34 +80,10 @@ def test_an_asynchronous_client_is_refused(pair: Client) -> None:
         asyncio.run(proved(pair.scheduler.address))
 
 
-def test_a_cluster_without_workers_is_waited_for_and_reported(caplog: pytest.LogCaptureFixture) -> None:
-    with workers(0) as client:
-        with (
-            dask.config.set({settings.WAIT: 0.5}),
-            pytest.raises(ClusterError, match=r"has no worker, and none came in"),
-        ):
-            prove(example(memory), client, parameters=FEW)
-        assert "has no worker; waiting up to 0.5 s" in caplog.text
-        later = in_background(lambda: prove(example(memory), client, parameters=FEW))
-        client.cluster.scale(1)
-        assert later.result(120) == prove(example(memory), "sync", parameters=FEW)
-
-
-def test_an_adaptive_cluster_without_workers_starts_one() -> None:
-    expected = prove(example(memory), "sync", parameters=FEW)
-    with workers(0) as client:
-        client.cluster.adapt(minimum=0, maximum=1, interval="200ms", wait_count=5)
-        for _ in range(2):
-            assert prove(example(memory), client, parameters=FEW) == expected
-            end = time.monotonic() + LIMIT
-            while present(client) and time.monotonic() < end:
-                time.sleep(0.1)
-            assert not present(client) and not client.cluster.scheduler.tasks
-
-
-def test_tasks_that_the_scheduler_gives_up_without_workers_are_submitted_again(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_cluster_without_workers_is_waited_for_and_reported(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And a task that the scheduler gives up meanwhile is submitted again."""
     expected, woken = prove(example(memory), "sync", parameters=FEW), list[int]()
     wake = cluster_workers.Workers._wake
 
@@ -118,10 +93,29 @@ def test_tasks_that_the_scheduler_gives_up_without_workers_are_submitted_again(
 
     monkeypatch.setattr(cluster_workers.Workers, "_wake", waking)
     with dask.config.set({"distributed.scheduler.no-workers-timeout": "200ms"}), workers(0) as client:
+        with (
+            dask.config.set({settings.WAIT: 0.5}),
+            pytest.raises(ClusterError, match=r"has no worker, and none came in"),
+        ):
+            prove(example(memory), client, parameters=FEW)
+        assert "has no worker; waiting up to 0.5 s" in caplog.text
+        woken.clear()
         later = in_background(lambda: prove(example(memory), client, parameters=FEW))
         until(lambda: len(woken) > 2)
         client.cluster.scale(1)
-        assert later.result(120) == expected and set(woken) == {1}
+        assert later.result(600) == expected and set(woken) == {1}
+
+
+@pytest.mark.slow
+def test_an_adaptive_cluster_without_workers_starts_one() -> None:
+    """As `test_batching.test_an_adaptive_cluster_grows_for_short_jobs_and_shrinks`, and again after it has shrunk."""
+    expected = prove(example(memory), "sync", parameters=FEW)
+    with workers(0) as client:
+        client.cluster.adapt(minimum=0, maximum=1, interval="200ms", wait_count=5)
+        for _ in range(2):
+            assert prove(example(memory), client, parameters=FEW) == expected
+            until(lambda: not present(client))
+            assert not client.cluster.scheduler.tasks
 
 
 @pytest.mark.parametrize(
@@ -129,22 +123,26 @@ def test_tasks_that_the_scheduler_gives_up_without_workers_are_submitted_again(
     slow_after(
         1,
         [
-            ("import dask; dask.__version__ = '1.0'", r"has dask 1\.0, and the client dask "),
-            (NO_PACKAGE, r"cannot import graphprover \(.*\): install \S+ with the extra \[prover\] there"),
             (ANOTHER_VERSION, r"has graphprover 0\.0, and the client graphprover "),
+            (NO_PACKAGE, r"cannot import graphprover \(.*\): install \S+ with the extra \[prover\] there"),
+            ("import dask; dask.__version__ = '1.0'", r"has dask 1\.0, and the client dask "),
         ],
     ),
-    ids=["another dask", "no package", "another version"],
+    ids=["another version", "no package", "another dask"],
 )
 def test_a_worker_that_does_not_fit_gets_no_proof_and_is_named_once(
     preload: str, line: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Not even if it has the resource from its start, as the one that fits has."""
     expected = prove(example(memory), "sync", parameters=FEW)
-    with by_hand(tmp_path, [preload, ""]) as (client, _):
-        before = pids(client)
-        for _ in range(2):
-            assert prove(example(memory), client, parameters=FEW) == expected
-        assert len(re.findall(rf"worker tcp://\S+: {line}.*; it gets no proof", caplog.text)) == 1
+    with by_hand(tmp_path, [preload, ""], "--resources", f"{cluster_workers.SLOT}=1") as (client, _):
+        before, named = pids(client), re.compile(rf"worker (tcp://\S+): {line}.*; it gets no proof")
+        until(lambda: prove(example(memory), client, parameters=FEW) == expected and bool(named.search(caplog.text)))
+        assert [prove(example(memory), client, parameters=FEW) for _ in range(4)] == [expected] * 4
+        (wrong,) = named.findall(caplog.text)
+        (fits,) = before.keys() - {wrong}
+        assert {event["worker"] for _, event in client.get_events(BEGUN)} == {fits}
+        assert present(client)[fits]["resources"] == {cluster_workers.SLOT: 1}
         assert pids(client) == before and not any(client.processing().values())
 
 
@@ -162,22 +160,6 @@ def test_workers_none_of_which_fits_are_named_in_the_error(tmp_path: Path) -> No
             True,
         ]
         assert pids(client) == before and not any(client.processing().values())
-
-
-def test_a_worker_that_does_not_fit_but_has_the_resource_gets_no_proof(tmp_path: Path) -> None:
-    expected = prove(example(memory), "sync", parameters=FEW)
-    with by_hand(tmp_path, [ANOTHER_VERSION, ""], "--resources", f"{cluster_workers.SLOT}=1") as (client, _):
-        assert [prove(example(memory), client, parameters=FEW) for _ in range(4)] == [expected] * 4
-        proved = {event["worker"] for _, event in client.get_events(BEGUN)}
-        (fits,) = client.run(lambda: __import__("graphprover").__version__ != "0.0", workers=list(proved)).values()
-        assert fits
-
-
-def test_a_worker_may_have_the_resource_from_its_start(tmp_path: Path) -> None:
-    with by_hand(tmp_path, [""], "--resources", f"{cluster_workers.SLOT}=1") as (client, _):
-        assert prove(example(memory), client, parameters=FEW) == prove(example(memory), "sync", parameters=FEW)
-        (worker,) = present(client).values()
-        assert worker["resources"] == {cluster_workers.SLOT: 1}
 
 
 def test_a_worker_that_dask_has_paused_is_enlisted() -> None:
@@ -205,47 +187,43 @@ def test_threads_share_the_cluster_of_a_client() -> None:
         assert len(set(pool.map(cluster_of, [client] * 8))) == 1
 
 
-def test_a_stopped_worker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_worker_is_named_and_gets_proofs_once_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_workers, "ANSWER_SECONDS", 1.0)
-    with workers(1) as client, dask.config.set({settings.WAIT: 0.5}):
+    with workers(1) as client:
         [(address, pid)] = pids(client).items()
         os.kill(pid, signal.SIGSTOP)
         try:
-            with pytest.raises(ClusterError, match=f"worker {address}: no answer in 1 s"):
+            with (
+                dask.config.set({settings.WAIT: 0.5}),
+                pytest.raises(ClusterError, match=f"worker {address}: no answer in 1 s"),
+            ):
                 prove(example(memory), client, parameters=FEW)
+            with dask.config.set({settings.WAIT: 600}):
+                proof = in_background(lambda: prove(example(memory), client, parameters=FEW))
+                time.sleep(3)
         finally:
             os.kill(pid, signal.SIGCONT)
+        assert proof.result(600) == prove(example(memory), "sync", parameters=FEW)
 
 
-def test_a_new_client_does_not_wait_for_a_stopped_worker(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_new_client_does_not_wait_for_a_stopped_worker(pair: Client, caplog: pytest.LogCaptureFixture) -> None:
     """The scheduler does not assign proofs to it, either."""
     expected = prove(example(memory), "sync", parameters=FEW)
-    with workers(2) as client:
-        prove(example(memory), client, parameters=FEW)
-        address, pid = next(iter(pids(client).items()))
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            with Client(client.scheduler.address) as other:
-                started = time.monotonic()
-                assert [prove(example(memory), other, parameters=FEW) for _ in range(4)] == [expected] * 4
-                assert time.monotonic() - started < cluster_workers.STRAGGLER_SECONDS + 60
-                assert address not in {event["worker"] for _, event in client.get_events(BEGUN)[1:]}
-                time.sleep(cluster_workers.PATIENCE_SECONDS)
-                prove(example(memory), other, parameters=FEW)
-                assert f"worker {address} does not answer; it gets no proof until it does" in caplog.text
-        finally:
-            os.kill(pid, signal.SIGCONT)
-
-
-def test_a_worker_that_answers_late_gets_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_workers, "ANSWER_SECONDS", 1.0)
-    with workers(1) as client, dask.config.set({settings.WAIT: 60}):
-        ((_, pid),) = pids(client).items()
-        os.kill(pid, signal.SIGSTOP)
-        proof = in_background(lambda: prove(example(memory), client, parameters=FEW))
-        time.sleep(3)
+    prove(example(memory), pair, parameters=FEW)
+    seen = len(pair.get_events(BEGUN))
+    address, pid = next(iter(pids(pair).items()))
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with Client(pair.scheduler.address) as other:
+            started = time.monotonic()
+            assert [prove(example(memory), other, parameters=FEW) for _ in range(4)] == [expected] * 4
+            assert time.monotonic() - started < cluster_workers.STRAGGLER_SECONDS + 60
+            assert address not in {event["worker"] for _, event in pair.get_events(BEGUN)[seen:]}
+            time.sleep(cluster_workers.PATIENCE_SECONDS)
+            prove(example(memory), other, parameters=FEW)
+            assert f"worker {address} does not answer; it gets no proof until it does" in caplog.text
+    finally:
         os.kill(pid, signal.SIGCONT)
-        assert proof.result(60) == prove(example(memory), "sync", parameters=FEW)
 
 
 def test_no_worker_with_the_gpu_asked_for(pair: Client) -> None:

@@ -2,9 +2,6 @@
 
 import asyncio
 import logging
-import re
-import subprocess
-import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -26,7 +23,6 @@ from graphprover.cluster.metrics import CELLS, CYCLES, MEMORY, POOL, PROOFS
 from graphprover.cluster.tasks import EVENTS, ProvingTask
 from graphprover.examples import memory
 from graphprover.prover.prepare import prepare
-from graphprover.runtime.errors import OK
 from graphprover.runtime.settings import DASHBOARD
 from graphprover.telemetry.activities import ACTIVITIES, EXECUTE, HOST, VERIFY, WAITING
 from tests.cluster.once import Once
@@ -150,12 +146,6 @@ def test_prometheus(client: Client, results: list[Result]) -> None:
     assert scraped["graphprover_device_memory_bytes"] > 0 and scraped["graphprover_pool_bytes"] == 0
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_the_dashboard_opens(client: Client, name: str) -> None:
-    link = client.dashboard_link.removesuffix("status")
-    assert "<title>Dask" in page(link + name)
-
-
 def test_a_proof_is_as_large_as_it_is_and_a_retry_is_an_event(client: Client, tmp_path: Path) -> None:
     prepared = prepare(example(memory), parameters=FEW)
     device = Once("quotient", tmp_path / "once", "RuntimeError")
@@ -201,15 +191,6 @@ def test_rounds_of_a_graph_that_runs_on_the_cluster(client: Client) -> None:
     assert client.run_on_scheduler(seen) <= set(ACTIVITIES)
 
 
-def test_the_command_line_says_where_it_is(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "graphprover", "prove", "examples/fibonacci", "-o", str(tmp_path / "proof")]
-    options = ["--executor", "processes", "--workers", "1", "--dashboard", "127.0.0.1:0"]
-    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == OK and re.search(
-        r"^graphprover: dashboard: http://127.0.0.1:\d+/status$", done.stderr, re.M
-    )
-
-
 def test_later_jobs_share_a_group_in_the_span_of_their_batch(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "MOST_SPANS", 1)
     guest = Prover(ROOT / "examples/guests/fib_iterative.elf", security=40)
@@ -223,6 +204,13 @@ def test_later_jobs_share_a_group_in_the_span_of_their_batch(client: Client, mon
 
     spans = client.run_on_scheduler(seen)
     assert spans.keys() == {("many",), ("many", "a1")} and spans[("many",)] == {"prove"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_dashboard_opens(client: Client, name: str) -> None:
+    """After the tests with tasks: the scheduler draws these pages anew, a part of a second each, while they live."""
+    link = client.dashboard_link.removesuffix("status")
+    assert "<title>Dask" in page(link + name)
 
 
 def test_an_open_page_logs_no_error_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
@@ -242,7 +230,7 @@ def test_an_open_page_logs_no_error_at_the_end(caplog: pytest.LogCaptureFixture)
     with caplog.at_level(logging.ERROR, log.name):
         log.addHandler(caplog.handler)
         running = asyncio.run_coroutine_threadsafe(connection(), processes._loop)
-        assert connected.wait(60)
+        assert connected.wait(600)
         processes.end()
         log.removeHandler(caplog.handler)
     logged = {record.message for record in caplog.records if record.name == log.name}

@@ -241,7 +241,7 @@ def test_what_workers_see_is_one_observation(pair: Client, statement: Statement,
 
 def test_two_proofs_at_once(pair: Client, statement: Statement, proof: ShardedProof) -> None:
     made = [in_background(lambda: prove(statement, pair, parameters=FEW, shards=SINGLE)) for _ in range(2)]
-    assert [future.result(120) for future in made] == [proof, proof]
+    assert [future.result(600) for future in made] == [proof, proof]
     await_release(pair)
 
 

@@ -144,7 +144,7 @@ def signalled(client: Client, processes: dict[str, int], number: int) -> int:
 def test_a_batch_with_a_lost_worker(client: Client, fault: str) -> None:
     jobs, lost = batch(), list[int]()
     expected = proofs_of(jobs, "threads", KIND)
-    client.wait_for_workers(2 * len(devices()), timeout=120)
+    client.wait_for_workers(2 * len(devices()), timeout=600)
     processes, number = pids(client), {"killed": signal.SIGKILL, "stopped": signal.SIGSTOP}[fault]
     try:
         found = proofs_of(jobs, client, KIND, lambda: lost.append(signalled(client, processes, number)))
@@ -167,7 +167,7 @@ def fail(launch: int) -> None:
 def test_a_batch_in_which_every_gpu_fails(client: Client) -> None:
     jobs = batch()
     expected = proofs_of(jobs, "threads", KIND)
-    client.wait_for_workers(2 * len(devices()), timeout=120)
+    client.wait_for_workers(2 * len(devices()), timeout=600)
     armed = client.run(fail, 5).keys()
     assert proofs_of(jobs, client, KIND) == expected
     assert not armed & present(client).keys()  # none outlives its GPU
@@ -176,7 +176,7 @@ def test_a_batch_in_which_every_gpu_fails(client: Client) -> None:
 def test_shards_with_a_killed_worker(client: Client) -> None:
     data = struct.pack("<Q", 400_000)
     expected = Prover(FIB, device=KIND, shards=4).prove(data)
-    client.wait_for_workers(2 * len(devices()), timeout=120)
+    client.wait_for_workers(2 * len(devices()), timeout=600)
     processes, prover = pids(client), Prover(FIB, device=KIND, executor=client, shards=4)
     with ThreadPoolExecutor(1) as pool:
         disturbed = pool.submit(prover.prove, data)

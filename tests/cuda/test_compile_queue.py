@@ -47,7 +47,7 @@ class Gate:
 
     def __call__(self, job):
         self.begun.set()
-        assert self.open.wait(60)
+        assert self.open.wait(600)
         self.done.append(job)
 
 
@@ -147,7 +147,7 @@ def test_guesses_end_when_it_is_known_what_is_needed():
             yield table(width)
 
     ahead.expect(guesses(), jobs("files", Turn.OPERATION), guess=True)
-    assert gate.begun.wait(60)
+    assert gate.begun.wait(600)
     ahead.expect([table(2)], jobs("files", Turn.OPERATION))
     gate.open.set()
     ahead.wait()
@@ -206,7 +206,7 @@ def test_a_process_says_what_it_waits_for():
     gate = Gate()
     own = Ahead(jobs_of, gate, threads=1)
     own.expect([table(2)])
-    assert gate.begun.wait(60)
+    assert gate.begun.wait(600)
     assert pending_compilations().startswith("1 kernel begun meanwhile")
     gate.open.set()
     own.wait()

@@ -116,6 +116,6 @@ for attempt in range(2):
     except DeviceLost as error:
         print(error)
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False)
     first, second = run.stdout.splitlines()
     assert first == second and "GPU 0 failed and is lost to this process, which must end" in first, run.stderr

@@ -54,7 +54,7 @@ def test_tasks_and_pieces_together_keep_to_the_budget(count: int) -> None:
 
 def test_free_threads_help() -> None:
     threads, running = Threads(2), Counter()
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=300)
 
     def piece(first: int, last: int) -> None:
         with running:
@@ -68,25 +68,25 @@ def test_free_threads_help() -> None:
 def test_a_thread_that_gets_free_later_helps() -> None:
     threads = Threads(2)
     held, ending, ended = threading.Event(), threading.Event(), threading.Event()
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=300)
 
     def small_task() -> None:
         with threads.task():
             held.set()
-            ending.wait(10)
+            ending.wait(300)
         ended.set()
 
     def piece(first: int, last: int) -> None:
         if first == 0:
             ending.set()
-            assert ended.wait(10)
+            assert ended.wait(300)
             time.sleep(2 * WORTH_HELP)
         else:
             both.wait()  # passes only if two parts run at the same time
 
     with ThreadPoolExecutor(1) as other:
         running = other.submit(small_task)
-        assert held.wait(10)
+        assert held.wait(300)
         with threads.task():
             threads.split(piece, 3, 1)
         running.result()

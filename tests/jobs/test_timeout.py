@@ -137,7 +137,7 @@ def test_a_verification_is_not_limited(clock: list[float], monkeypatch: pytest.M
 
 def test_a_worker_ends_a_proof_which_is_not_retried(slow: Prover) -> None:
     with workers(1) as client:
-        late, good = prove_many([slow.job(b"0.3", "late", timeout=0.1), slow.job(b"0", "good", timeout=60)], client)
+        late, good = prove_many([slow.job(b"0.3", "late", timeout=0.1), slow.job(b"0", "good", timeout=600)], client)
         assert isinstance(late.error, JobTimeout) and late.attempts == 1 and good.proof
 
 
@@ -146,9 +146,9 @@ def test_a_worker_that_goes_on_is_not_waited_for(slow: Prover, monkeypatch: pyte
     with workers(1) as client:
         assert error_of(slow.job(b"0"), client) is None  # the worker has imported and compiled
         began = time.monotonic()
-        error = error_of(slow.job(b"120", "hangs", timeout=0.5), client)
+        error = error_of(slow.job(b"1200", "hangs", timeout=0.5), client)
         assert isinstance(error, JobTimeout) and "hangs: not proven within its timeout of 0.5 s" in str(error)
-        assert time.monotonic() - began < 90
+        assert time.monotonic() - began < 900
 
 
 @pytest.mark.parametrize(

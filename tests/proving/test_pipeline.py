@@ -546,7 +546,7 @@ begin, start = pool.Checker.__enter__, pool.Checker.start
 
 def ready(checker):
     begin(checker)
-    assert checker._last.result(60)
+    assert checker._last.result(600)
     print(checker._process.pid, flush=True)
     return checker
 
@@ -594,7 +594,7 @@ def starting(checker, *proof):
         print("sent", flush=True)
         time.sleep(3600)  # until the signal, however long that takes
     sent.append(start(checker, *proof))
-    assert sent[0].result(60)
+    assert sent[0].result(600)
     return sent[0]
 
 sent = []

@@ -27,7 +27,9 @@ from graphprover.verifier import compressed as verification
 from graphprover.verifier.headers import layout_of_proof
 from tests.conftest import LAYERS_AT, ROOT
 from tests.test_must_fail import numbers
-from tests.verifier.test_compressed import BITS, PROVER, base, compressed
+from tests.verifier.test_compressed import BITS, PROVER, any_payload, base, compressed, of_queries
+
+assert any_payload  # a fixture
 
 TABLES = Prover("examples/memory", security=BITS, rate=4, pow_bits=4, device="cpu")
 OPTIONS = {"security": BITS, "rates": (LAYERS_AT,), "pow_bits": 4, "device": "cpu"}
@@ -82,6 +84,7 @@ def compressions(*bases: AnyProof) -> float:
     return sum(work_about(layout).compressions for layout in layouts)
 
 
+@pytest.mark.slow
 def test_layers_are_made_until_one_is_about_all(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [base(), base(12)]
     monkeypatch.setattr(layer_tree, "most_compressions", lambda *given: compressions(*runs[:1]))
@@ -168,13 +171,14 @@ def test_another_statement_or_number_of_statements_is_refused() -> None:
         assert refused.value.rule == "asked.members"
 
 
-def test_every_member_needs_the_security() -> None:
-    weak = aggregate([base(), base(12)], [guest()] * 2, security=10, pow_bits=0, device="cpu")
-    assert verify_aggregate(weak, [guest()] * 2, 10)[0].bits < BITS
+def test_every_member_needs_the_security(any_payload: None) -> None:
+    good = aggregated()
+    weak = replace(good, layer=of_queries(good.layer, 7))
+    assert verify_aggregate(weak, statements(), 10)[0].bits < BITS
     with pytest.raises(VerificationError, match=r"^last layer: the proof has 1\d\.\d provable bits at most; 20 "):
-        verify_aggregate(weak, [guest()] * 2, BITS)
+        verify_aggregate(weak, statements(), BITS)
     with pytest.raises(VerificationError, match=r"^member 1: the proof has 20\.5 provable bits at most; 60 "):
-        verify_aggregate(weak, [guest()] * 2, 60)
+        verify_aggregate(good, statements(), 60)
 
 
 def damaged(proof: AnyProof) -> Proof:

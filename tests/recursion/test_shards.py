@@ -27,8 +27,9 @@ from graphprover.statement.statement import Statement
 from graphprover.verifier import headers
 from graphprover.verifier.headers import layouts_of_proof
 from tests.conftest import LAYERS_AT, ROOT
-from tests.verifier.test_compressed import BITS, PROVER, base
+from tests.verifier.test_compressed import PROVER, base
 
+BITS = 10.0  # so that layers are small
 LEVEL = {"security": BITS, "pow_bits": 4, "device": "cpu"}
 OPTIONS = LEVEL | {"rate": LAYERS_AT}
 SHARDS = 3

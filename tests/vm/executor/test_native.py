@@ -307,7 +307,7 @@ def sections_of(text: str) -> list[str]:
 
 def test_code_is_freed_while_other_threads_walk_their_stacks() -> None:
     """With the libgcc of GCC 13 or newer, this ends by SIGSEGV if freed code had unwind tables."""
-    done = subprocess.run([sys.executable, "-c", WALKS], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", WALKS], capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
 
 

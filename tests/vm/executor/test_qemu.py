@@ -42,7 +42,7 @@ def compare(body: Sequence[Instruction], data: bytes, length: int, tmp_path: Pat
     file.write_bytes(there)
     file.chmod(0o755)
     assert QEMU is not None
-    done = subprocess.run([QEMU, file], capture_output=True, check=True, timeout=60)
+    done = subprocess.run([QEMU, file], capture_output=True, check=True, timeout=600)
     assert len(done.stdout) == length
     expected = struct.unpack(f"<{length // 8}Q", done.stdout)
     got = struct.unpack(f"<{length // 8}Q", execute(here).output)

@@ -77,7 +77,7 @@ def test_pieces_that_run_side_by_side_add_up() -> None:
 
     def split_rows(function: Callable[[int, int], None], rows: int) -> None:
         def piece(first: int, last: int) -> None:
-            meeting.wait(timeout=60)
+            meeting.wait(timeout=600)
             function(first, last)
 
         with ThreadPoolExecutor(2) as pool:
