@@ -59,7 +59,8 @@ def run(options: argparse.Namespace) -> int:
 
     def report() -> Iterator[dict[str, str]]:
         yield {
-            one.subject: f"missing: {one.found}: {one.remedy}" if one.remedy else f"ok: {one.found}" for one in findings
+            one.subject: f"missing: {one.found}\nremedy: {one.remedy}" if one.remedy else f"ok: {one.found}"
+            for one in findings
         }
 
     say(facts, report, options)

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from graphprover import __version__
-from graphprover.cli.parser import Parser
+from graphprover.cli.parser import HelpFormatter, Parser
 from graphprover.runtime.errors import DEBUG, FAILED, OK, USAGE, UsageError, one_line
 from graphprover.runtime.files import FileError, drop_stdout, stdout_error
 
@@ -57,12 +57,12 @@ first steps:
   graphprover verify proof.bin
   graphprover inspect proof.bin
 
-exit codes: 0 success, 1 not proven or not valid, 2 usage error (arguments, files, programs), 130 interrupted,
-143 terminated.
-The FILE name - means standard input for input files and standard output for output files.
-With {DEBUG}=1 in the environment, errors include tracebacks and stderr logs every task.
-A folder or .py file given as PROGRAM runs as code, also in verify and inspect. A Dask cluster can run code here too.
-See SECURITY.md.
+exit codes: 0 success, 1 not proven or not valid, 2 usage error (arguments,
+files, programs), 130 interrupted, 143 terminated.
+The FILE name - means standard input or output.
+With {DEBUG}=1, errors include tracebacks and stderr logs every task.
+A folder or .py file given as PROGRAM runs as code, also in verify and inspect.
+A Dask cluster can run code here too. See SECURITY.md.
 """
 
 
@@ -155,7 +155,7 @@ def parser() -> argparse.ArgumentParser:
         "graphprover",
         description="A STARK prover in which a proof is a task graph.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpFormatter,
     )
     top.add_argument(
         "--version", action="version", version=f"graphprover {__version__}", help="Show the version and exit."
@@ -167,7 +167,8 @@ def parser() -> argparse.ArgumentParser:
             name,
             help=summary,
             fill=partial(_fill, name),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            others=commands.choices,
+            formatter_class=HelpFormatter,
         )
     return top
 

@@ -2,10 +2,23 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from graphprover.runtime.errors import USAGE, one_line
+
+MOST_NAMED = 3  # commands in an error message
+
+
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """A formatter with commands and their summaries on one line; argparse forgets that commands are indented."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Add an argument, and make room for the indentation of its commands."""
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            self._action_max_length += self._indent_increment
 
 
 class Parser(argparse.ArgumentParser):
@@ -14,10 +27,23 @@ class Parser(argparse.ArgumentParser):
     An error is one line that names the command's ``--help``. Repeating an option that takes one value is an error.
     """
 
-    def __init__(self, *args: Any, fill: Callable[["Parser"], None] | None = None, **kwargs: Any) -> None:
-        """Create a parser; ``fill``: adds its arguments when they are needed."""
+    def __init__(
+        self,
+        *args: Any,
+        fill: Callable[["Parser"], None] | None = None,
+        others: Mapping[str, "Parser"] = MappingProxyType({}),
+        **kwargs: Any,
+    ) -> None:
+        """Create a parser.
+
+        Args:
+            args: As for `argparse.ArgumentParser`.
+            fill: Adds its arguments when they are needed.
+            others: The parsers of all commands, of which one may have an option that this one lacks.
+            kwargs: As for `argparse.ArgumentParser`.
+        """
         super().__init__(*args, **kwargs)
-        self._fill = fill
+        self._fill, self._others = fill, others
         self.given: set[str] = set()  # destinations of the options that had a value so far
         for action in self._actions:
             action.help = "Show this help and exit."  # of argparse's own --help, in the style of the other options
@@ -45,9 +71,18 @@ class Parser(argparse.ArgumentParser):
     def _remedy(self, unknown: str) -> str:
         """Return the end of the error message about an unknown argument: what may have been meant."""
         if unknown.startswith("-"):
-            return _did_you_mean(unknown.partition("=")[0], self._option_string_actions)
+            return self._of_others(unknown := unknown.partition("=")[0]) or _did_you_mean(
+                unknown, self._option_string_actions
+            )
         takes_input = "--input" in self._option_string_actions
         return f" (an input file is given as --input {unknown})" if takes_input else ""
+
+    def _of_others(self, option: str) -> str:
+        """Return the end of the error message about an option of few other commands; empty if none or many have it."""
+        for other in self._others.values():
+            other.fill()
+        names = [f"`{other.prog}`" for other in self._others.values() if option in other._option_string_actions]
+        return f": an option of {', '.join(names)}" if 0 < len(names) <= MOST_NAMED else ""
 
     def commands(self) -> Iterator["Parser"]:
         """Yield the parsers of all commands, and after each the ones of its actions; all are filled."""
@@ -74,6 +109,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one line on stderr, without the usage, and exit."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction) and message.endswith(f"required: {action.metavar}"):
+                message += f" ({', '.join(action.choices)})"
         self.exit(USAGE, f"graphprover: {one_line(message)}; see `{self.prog} --help`\n")
 
 

@@ -7,6 +7,7 @@ from itertools import chain
 
 from graphprover.air import AirDescription
 from graphprover.cli.args import Command, add_option, group_of
+from graphprover.cli.heartbeat import beating
 from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import machine_of
 from graphprover.jobs.machine_options import DEVICES, MACHINE
@@ -44,13 +45,15 @@ def run(options: argparse.Namespace) -> int:
     """Run ``graphprover warm``: compile the CPU's kernels, which every proof needs, then the GPU's."""
     from graphprover.device.choose import device_for
     from graphprover.device.cpu import CpuDevice
+    from graphprover.runtime import numba_cache
 
     machines = [machine_of(name, "; only guests have tables of the machine") for name in options.programs]
     try:
         device = device_for(options.device)
     except ValueError as error:
         raise UsageError(f"--device: {error}") from error
-    cached = warm_cpu()
+    with beating(lambda: f"{len(numba_cache.made)} kernels compiled so far"):
+        cached = warm_cpu()
     if not isinstance(device, CpuDevice):
         from graphprover.device.cuda import CudaDevice
 

@@ -29,7 +29,9 @@ def test_this_host_proves(capsys: Capture) -> None:
     assert {"Python", "prover", "kernels", "GPU", "guests in C", "guests in Rust", "memory", "disk"} <= here.keys()
     assert main(["doctor"]) == OK
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(here) and all("  ok: " in line or "  missing: " in line for line in lines)
+    assert sum("  ok: " in line or "  missing: " in line for line in lines) == len(here)
+    wrong = sum(bool(one["remedy"]) for one in here.values())
+    assert sum("  remedy: " in line for line in lines) == wrong == len(lines) - len(here)
 
 
 def test_without_compilers_it_still_proves(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

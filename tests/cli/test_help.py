@@ -44,3 +44,13 @@ def test_the_manual_page(capsys: pytest.CaptureFixture[str]) -> None:
     }
     if shutil.which("mandoc"):
         subprocess.run(["mandoc", "-T", "lint", "-W", "error"], input=page, text=True, check=True, capture_output=True)
+
+
+def test_the_help_fits_80_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command with the start of its summary; the longest examples of commands may be longer."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([]) == OK
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    for name, summary in COMMANDS.items():
+        assert any(line.split()[:2] == [name, summary.split()[0]] for line in lines), name

@@ -133,6 +133,8 @@ CASES: list[tuple[Sequence[str], int, str, str]] = [  # command, exit code, word
     (["submit", "guest.elf", *NO_SERVICE], FAILED, "127.0.0.1:1 does not answer", "is the service running?"),
     (["submit", "guest.elf", "--url", "host"], USAGE, "'host' is no URL", "such as http://"),
     # Commands and options.
+    (["prove", "guest.elf", "--profile", "x.html"], USAGE, "unrecognized", "an option of `graphprover execute`"),
+    (["jobs"], USAGE, "are required: ACTION", "(list, fetch, show, cancel, report)"),
     (["proof", "guest.elf"], USAGE, "'proof' is no command", "did you mean prove?"),
     (["run", "guest.elf"], USAGE, "'run' is no command", "graphprover --help"),
     (["cluster", "sta"], USAGE, "'sta' is no action", "did you mean start?"),

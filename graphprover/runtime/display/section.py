@@ -38,7 +38,8 @@ def plain(block: Block) -> str:
     if isinstance(block, Section):
         return "\n".join([block.title] * bool(block.title) + list(_aligned(block)))
     width = max(map(len, block), default=0)
-    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in block.items())
+    further = "\n" + " " * (width + 2)  # lines of a value
+    return "\n".join(f"{name.ljust(width)}  {value.replace(chr(10), further)}" for name, value in block.items())
 
 
 def _aligned(section: Section) -> Iterable[str]:
