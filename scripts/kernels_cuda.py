@@ -17,13 +17,16 @@ import time
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 
 import checkout  # noqa: F401
 from graphprover.air import AirDescription
+from graphprover.air.degree import packings
 from graphprover.kernels.cuda import nvrtc, shipped, sources
 from graphprover.kernels.cuda.source_cache import made_lookups, made_quotient
+from graphprover.protocol.parameters import FAST, LAYER_RATES, RATES, SMALL
 
 ARCHITECTURES = ("80", "90", "100", "120")  # A100; H100, H200; B200; RTX 50
 _BEGINNING = (1980, 1, 1, 0, 0, 0)  # the time of each member
@@ -64,7 +67,7 @@ def _operations() -> dict[str, str]:
 def _recursion_tables() -> Iterable[AirDescription]:
     from graphprover.recursion.layer_tables import layer_tables
 
-    return (air.describe() for air in layer_tables(None).values())
+    return chain.from_iterable(packings(air.describe(), LAYER_RATES.values()) for air in layer_tables(None).values())
 
 
 def _machine_tables() -> Iterable[AirDescription]:
@@ -73,7 +76,8 @@ def _machine_tables() -> Iterable[AirDescription]:
     from graphprover.vm.statement.version import CHIP_NUMBERS
     from graphprover.vm.traces.possible import possible_tables
 
-    return possible_tables(Machine(smallest()), set(CHIP_NUMBERS))
+    tables = possible_tables(Machine(smallest()), set(CHIP_NUMBERS))
+    return chain.from_iterable(packings(air, [RATES[FAST], RATES[SMALL]]) for air in tables)
 
 
 def _texts_of(tables: Iterable[AirDescription]) -> Iterable[str]:

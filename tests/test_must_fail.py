@@ -706,18 +706,22 @@ def test_the_proximity_gap_term_counts() -> None:
     """With 1,000 queries the bits are below the bits of the queries alone."""
     statement, _ = honest()
     many = replace(PARAMETERS, num_queries=1000, query_pow_bits=20)
-    security = analyse(shape_of(statement.descriptions, (2, 3)), many)
+    security = analyse(shape_of(statement.descriptions, (2, 3), many.log_blowup), many)
     by_name = {challenge.name: challenge.bits for challenge in security.regime.rounds}
     assert by_name["queries"] > 128 and by_name["batching"] < by_name["queries"]
     assert security.bits == min(by_name.values())
-    tall = analyse(shape_of(statement.descriptions, (2, 28)), many).regime
+    tall = analyse(shape_of(statement.descriptions, (2, 28), many.log_blowup), many).regime
     assert {challenge.name: challenge.bits for challenge in tall.rounds}["batching"] < by_name["batching"]
 
 
 def test_a_proof_below_the_level_asked_for() -> None:
     statement, proof = honest()
     bits = verify(proof, statement, security=0).bits
-    assert bits == analyse(shape_of(statement.descriptions, proof.log_heights), PARAMETERS).bits < 20
+    assert (
+        bits
+        == analyse(shape_of(statement.descriptions, proof.log_heights, PARAMETERS.log_blowup), PARAMETERS).bits
+        < 20
+    )
     assert verify(proof, statement, security=bits).bits == bits
     with pytest.raises(VerificationError, match="provable bits"):
         verify(proof, statement, security=bits + 0.01)

@@ -93,6 +93,7 @@ class AirDescription:
     constraint_labels: tuple[str, ...]  # one display label for each constraint
     locals: tuple[Interaction, ...]  # local lookups in emission order
     globals: tuple[Interaction, ...]  # interactions with buses in emission order
+    packed_for: int = 0  # log2 of the quotient chunks that fraction columns may need (`graphprover.air.degree`)
 
     def __repr__(self) -> str:
         return f"<{self._title}>"
@@ -154,18 +155,22 @@ class AirDescription:
 
     @cached_property
     def log_quotient_chunks(self) -> int:
-        """log2 of the number of chunks of the quotient."""
+        """log2 of the number of chunks of the quotient: as many as constraints and single messages need, or more."""
         alone = unpacked(self.locals, self.globals)
         degree = max((self.degrees[node] for node in self.constraints), default=0)
         degree = max([degree, *(pin_degree(lookup.tuples, self.degrees) for lookup in alone)])
         # The accumulator's constraints have degree 2, which is also Plonky3's minimum for a quotient.
-        return (max(degree, 2) - 2).bit_length()
+        return max((max(degree, 2) - 2).bit_length(), self.packed_for)
 
     @cached_property
     def lookups(self) -> tuple[Lookup, ...]:
         """The fraction columns, in order."""
-        budget = 2**self.log_quotient_chunks + 1
-        return pack_same_bus(unpacked(self.locals, self.globals), self.degrees, budget)
+        return pack_same_bus(unpacked(self.locals, self.globals), self.degrees, self.pin_budget)
+
+    @cached_property
+    def pin_budget(self) -> int:
+        """The largest degree of a fraction column's constraint for which the chunks of the quotient suffice."""
+        return (1 << self.log_quotient_chunks) + 1
 
     @cached_property
     def permutation_width(self) -> int:

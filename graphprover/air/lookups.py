@@ -45,10 +45,8 @@ def pin_degree(tuples: Iterable[Message], degrees: Sequence[int]) -> int:
         tuples: the tuples of one column.
         degrees: degree of every node of the table.
     """
-    pairs = [(degrees[t.multiplicity], max(degrees[field] for field in t.fields)) for t in tuples]
-    denominator = sum(fields for _, fields in pairs)
-    numerator = max(multiplicity + denominator - fields for multiplicity, fields in pairs)
-    return max(1 + denominator, numerator)
+    terms = [_terms(t, degrees) for t in tuples]
+    return sum(denominator for denominator, _ in terms) + max(1, *(excess for _, excess in terms))
 
 
 def unpacked(local: Iterable[Interaction], on_buses: Iterable[Interaction]) -> tuple[Lookup, ...]:
@@ -66,27 +64,49 @@ def pack_same_bus(lookups: Iterable[Lookup], degrees: Sequence[int], budget: int
 
     Returns:
         The local lookups unchanged, then the columns of each bus in the order of the bus's first tuple.
-
-    Raises:
-        ValueError: the weights of a column sum to more than 32 bits.
     """
     packed: list[Lookup] = []
-    buses: dict[str, list[Lookup]] = {}
+    buses: dict[str, list[_Column]] = {}
     for lookup in lookups:
         if lookup.bus is None:
             packed.append(lookup)
             continue
         columns = buses.setdefault(lookup.bus, [])
-        if columns:
-            merged = Lookup(lookup.bus, columns[-1].tuples + lookup.tuples)
-            if pin_degree(merged.tuples, degrees) <= budget:
-                columns[-1] = merged
-                continue
-        columns.append(lookup)
-    for columns in buses.values():
-        packed += columns
-    for lookup in packed:
+        (message,) = lookup.tuples
+        if not columns or not columns[-1].takes(message, degrees, budget):
+            columns.append(_Column(message, degrees))
+    for bus, columns in buses.items():
+        packed += [Lookup(bus, tuple(column.tuples)) for column in columns]
+    return tuple(packed)
+
+
+class _Column:
+    """The tuples of one column, and the terms of their `pin_degree`, so that a further tuple takes constant time."""
+
+    def __init__(self, message: Message, degrees: Sequence[int]) -> None:
+        self.tuples = [message]
+        self.denominator, self.excess = _terms(message, degrees)
+
+    def takes(self, message: Message, degrees: Sequence[int], budget: int) -> bool:
+        """Add a tuple and return True, unless the pin degree would be above ``budget``."""
+        denominator, excess = _terms(message, degrees)
+        denominator, excess = self.denominator + denominator, max(self.excess, excess)
+        if denominator + max(1, excess) > budget:
+            return False
+        self.tuples.append(message)
+        self.denominator, self.excess = denominator, excess
+        return True
+
+
+def _terms(message: Message, degrees: Sequence[int]) -> tuple[int, int]:
+    """Return the degree of a tuple's denominator, and of its multiplicity less that degree."""
+    fields = max(degrees[field] for field in message.fields)
+    return fields, degrees[message.multiplicity] - fields
+
+
+def check_weights(lookups: Iterable[Lookup]) -> None:
+    """Raise ValueError if the weights of a column sum to more than 32 bits."""
+    for lookup in lookups:
         if sum(t.weight for t in lookup.tuples) > MAX_WEIGHT:
             where = "a local lookup" if lookup.bus is None else f"one column of bus {lookup.bus!r}"
             raise ValueError(f"the weights of {where} sum to more than {MAX_WEIGHT}")
-    return tuple(packed)

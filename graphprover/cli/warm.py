@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from graphprover.air import AirDescription
+from graphprover.air.degree import packings
 from graphprover.cli.args import Command, add_option, group_of
 from graphprover.cli.heartbeat import beating
 from graphprover.cli.paths import program_argument
 from graphprover.cli.program_args import machine_of
 from graphprover.jobs.machine_options import DEVICES, MACHINE
-from graphprover.protocol.parameters import HASH_NAMES
+from graphprover.protocol.parameters import FAST, HASH_NAMES, LAYER_RATES, RATES, SMALL
 from graphprover.runtime.errors import FAILED, OK, UsageError
 from graphprover.vm.statement.shape import MIN_ROWS, rows_for
 from graphprover.vm.statement.statement import Machine
@@ -153,7 +154,12 @@ def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
     tables: Iterator[AirDescription] = chain.from_iterable(map(possible_tables, machines))
     if not machines:
         tables = possible_tables(Machine(smallest()), set(CHIP_NUMBERS))
-    tables = chain(tables, (air.describe() for air in layer_tables(None).values()))
+    layers = (air.describe() for air in layer_tables(None).values())
+    usual = [RATES[rate] for rate in (FAST, SMALL)]
+    tables = chain(
+        chain.from_iterable(packings(air, usual) for air in tables),
+        chain.from_iterable(packings(air, LAYER_RATES.values()) for air in layers),
+    )
     started, done, before = time.perf_counter(), 0, kept()
 
     def tell(kernel: str, seconds: float, left: int) -> None:

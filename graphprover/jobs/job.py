@@ -353,7 +353,7 @@ class Job:
         ``device``: of the proof, whose kernels may be compiled meanwhile.
         """
         machine, seed = self.machine, seed_for(self.random_seed, commit_input=self.commit_input)
-        with compiling(device, machine):
+        with compiling(device, machine, self.prover.level.rate):
             return record_window(
                 machine.image, self.input() or b"", cycles, total, snapshots, random_seed=seed, **self.limits
             )

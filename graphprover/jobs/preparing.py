@@ -7,12 +7,13 @@ from functools import cache, partial
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
+from graphprover.air.degree import at_rate
 from graphprover.device import Device
 from graphprover.device.choose import device_for
 from graphprover.jobs.precompile import compile_missing, load_interpreter
 from graphprover.jobs.programs import ProgramError
 from graphprover.protocol.level import Level
-from graphprover.protocol.parameters import FAST
+from graphprover.protocol.parameters import FAST, RATES
 from graphprover.prover.autoshard import fitting
 from graphprover.prover.prepare import Prepared, PreparedShards, ready
 from graphprover.prover.smallest import smallest
@@ -42,7 +43,7 @@ def record_run(job: "Job", by: Device | None, options: RunOptions) -> Any:
             f"{program.name}: no guest, so it has no input to state, no exit code, no random numbers and no limits"
         )
     data = job.provable_input()
-    with compiling(by, program.elf):
+    with compiling(by, program.elf, job.prover.level.rate):
         run = program.record(data, **options)
     if program.has_runs:
         job.check_exit_code(run.exit_code)
@@ -110,18 +111,21 @@ def cost_for(job: "Job", run: Any, prepared: Prepared | PreparedShards, by: Devi
 
 
 @contextmanager
-def compiling(device: Device | None, machine: Machine | None) -> Iterator[None]:
+def compiling(device: Device | None, machine: Machine | None, rate: int | None) -> Iterator[None]:
     """Have kernels compiled during a run: the ones of every proof, and in a long run the ones that its proof may need.
 
     After a short run the needed kernels are known almost at once, and every process would compile the guesses anew.
+
+    ``rate``: N of the rate 1/N that the proof is asked to have, if any.
     """
     if device is None or machine is None:
         yield
         return
     kernels.expect(device)
-    device.expect(shared_tables(machine), guess=True)  # one or both of which every run needs
+    packed = partial(at_rate, log_blowup=RATES[rate or FAST])
+    device.expect(map(packed, shared_tables(machine)), guess=True)  # one or both of which every run needs
     _load_interpreter()
-    waiting = Timer(_LONG_RUN, partial(device.expect, possible_tables(machine), guess=True))
+    waiting = Timer(_LONG_RUN, partial(device.expect, map(packed, possible_tables(machine)), guess=True))
     waiting.start()
     try:
         yield

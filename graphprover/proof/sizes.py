@@ -17,7 +17,9 @@ REST = "header, public values, nonces, lengths"
 @lru_cache(maxsize=16)
 def security_of(*layouts: Layout) -> Security:
     """Return the provable security of a proof whose shards have these layouts."""
-    return analyse([shape_of(layout.tables, layout.log_heights) for layout in layouts], layouts[0].parameters)
+    parameters = layouts[0].parameters
+    shapes = [shape_of(layout.tables, layout.log_heights, parameters.log_blowup) for layout in layouts]
+    return analyse(shapes, parameters)
 
 
 def bits_by(found: Security) -> dict[str, float]:

@@ -9,7 +9,9 @@ from dataclasses import asdict, dataclass
 from enum import IntEnum
 from functools import cached_property, lru_cache
 
+from graphprover.air.degree import at_rate
 from graphprover.air.description import AirDescription, check_bus_widths, check_multiplicity_bound
+from graphprover.air.lookups import check_weights
 from graphprover.field import EXTENSION_DEGREE, TWO_ADICITY
 from graphprover.protocol.errors import RuleError, by_rule
 from graphprover.protocol.folding import fold_log_arities
@@ -61,7 +63,7 @@ class CommittedRound:
 class Layout:
     """The shape of a proof; create it by `make_layout`, which validates it."""
 
-    tables: tuple[AirDescription, ...]
+    tables: tuple[AirDescription, ...]  # with the degrees of this rate (`graphprover.air.degree`)
     log_heights: tuple[int, ...]  # log2 of each table's rows
     parameters: Parameters
     shard: bool  # one of several shards, whose main columns are also opened at its separating point
@@ -163,7 +165,7 @@ def make_layout(
     """Return the layout of a proof of these tables.
 
     Args:
-        tables: descriptions of the tables.
+        tables: descriptions of the tables, with any degrees.
         log_heights: log2 of each table's rows.
         parameters: parameters of the proof.
         shard: whether the proof is one of several shards.
@@ -171,7 +173,8 @@ def make_layout(
     Raises:
         ValueError: the statement has no proof under these parameters (docs/protocol.md, section 3), with the reason.
     """
-    return _layout(tuple(tables), tuple(log_heights), parameters, shard)
+    packed = tuple(at_rate(air, parameters.log_blowup) for air in tables)
+    return _layout(packed, tuple(log_heights), parameters, shard)
 
 
 @lru_cache(maxsize=16)  # a layout is much smaller than a proof
@@ -202,9 +205,9 @@ def _layout(
             )
     with by_rule("layout.buses"):
         check_bus_widths(tables)
-    layout = Layout(tables, log_heights, parameters, shard)
     with by_rule("layout.weights"):
-        _ = layout.lookup_tables  # packs the lookups of all tables
+        for air in tables:
+            check_weights(air.lookups)
     with by_rule("layout.counts"):
         check_multiplicity_bound(tables, [1 << log_height for log_height in log_heights])
-    return layout
+    return Layout(tables, log_heights, parameters, shard)

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from graphprover.air.description import AirDescription
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, LAYER_RATES, RATES, Parameters
-from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS, Shape, choose
+from graphprover.protocol.security import JOHNSON_PROXIMITY, QUERY_POW_BITS, choose, shape_of
 
 MOST_POW_BITS = 30  # of the proof of work before the queries: each bit doubles its time
 # Of compressed proofs, of the base and of the layer. A base of 73 queries would often need twice the compressions of
@@ -53,17 +54,20 @@ class Level:
         if type(self.pow_bits) is not int or not 0 <= self.pow_bits <= MOST_POW_BITS:
             raise ValueError(f"{self.pow_bits!r} bits of proof of work: choose a number from 0 to {MOST_POW_BITS}")
 
-    def parameters(self, shapes: Sequence[Shape], default_rate: int) -> Parameters:
-        """Return the parameters of a proof with shards of these shapes.
+    def parameters(
+        self, shards: Iterable[tuple[Sequence[AirDescription], Sequence[int]]], default_rate: int
+    ) -> Parameters:
+        """Return the parameters of a proof with these shards.
 
         Args:
-            shapes: The shape of each shard.
+            shards: The tables of each shard, and log2 of the rows of each table.
             default_rate: N of the rate 1/N if the level leaves it open.
 
         Raises:
             ValueError: No parameters reach the level.
         """
         log_blowup = self.OFFERED[self.rate or default_rate]
+        shapes = [shape_of(tables, log_heights, log_blowup) for tables, log_heights in shards]
         return choose(shapes, self.security, log_blowup, self.proximity, self.hash, self.pow_bits)
 
 

@@ -19,6 +19,7 @@ from functools import lru_cache
 from itertools import chain
 from math import ceil, inf, log2, sqrt
 
+from graphprover.air.degree import at_rate
 from graphprover.air.description import AirDescription
 from graphprover.field import EXTENSION_DEGREE, P
 from graphprover.protocol.folding import fold_log_arities
@@ -180,18 +181,20 @@ def _check_proximity(proximity: str) -> None:
         raise ValueError(f"proximity {proximity!r}: choose {' or '.join(PROXIMITIES)}")
 
 
-def shape_of(descriptions: Sequence[AirDescription], log_heights: Sequence[int]) -> Shape:
+def shape_of(descriptions: Sequence[AirDescription], log_heights: Sequence[int], log_blowup: int) -> Shape:
     """Return the shape of a proof.
 
     Args:
         descriptions: descriptions of the tables.
         log_heights: log2 of each table's rows.
+        log_blowup: log2 of the inverse rate, on which the degrees depend.
 
     Raises:
         ValueError: the arguments differ in length.
     """
     tables, widths = [], [0]
-    for air, log_height in zip(descriptions, log_heights, strict=True):
+    for table, log_height in zip(descriptions, log_heights, strict=True):
+        air = at_rate(table, log_blowup)
         pins = len(air.lookups)
         chunks = 1 << air.log_quotient_chunks
         openings = air.main_width * (1 + air.main_next) + air.preprocessed_width * (1 + air.preprocessed_next)

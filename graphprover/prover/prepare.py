@@ -16,7 +16,6 @@ from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.level import Level
 from graphprover.protocol.parameters import FAST, SMALL, Parameters
 from graphprover.protocol.proof import encode
-from graphprover.protocol.security import shape_of
 from graphprover.statement.cells import committed_cells
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement, Table, as_columns
@@ -130,9 +129,8 @@ def _prepared(
     # 2. Layout: heights and parameters give the shape of the proof.
     log_heights = [[trace.shape[1].bit_length() - 1 for trace in of_shard] for of_shard in traces]
     if parameters is None:
-        sized = zip(statements, log_heights, strict=True)
-        shapes = [shape_of(own.descriptions, heights) for own, heights in sized]
-        parameters = level.parameters(shapes, rate_for(sum(committed_cells(statement).values())))
+        sized = ((own.descriptions, heights) for own, heights in zip(statements, log_heights, strict=True))
+        parameters = level.parameters(sized, rate_for(sum(committed_cells(statement).values())))
     prepared = []
     for own, main, heights in zip(statements, traces, log_heights, strict=True):
         layout = make_layout(own.descriptions, heights, parameters, shard=statement.heads > 0)
@@ -173,7 +171,7 @@ def at_level(prepared: Prepared | PreparedShards, level: Level) -> Prepared | Pr
     """
     assert level.rate
     layouts = [shard.layout for shard in prepared.shards]
-    parameters = level.parameters([shape_of(own.tables, own.log_heights) for own in layouts], level.rate)
+    parameters = level.parameters([(own.tables, own.log_heights) for own in layouts], level.rate)
     shards = [
         replace(shard, layout=make_layout(own.tables, own.log_heights, parameters, shard=own.shard))
         for shard, own in zip(prepared.shards, layouts, strict=True)

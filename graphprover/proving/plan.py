@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from graphprover.admission.admission import largest
+from graphprover.air.degree import packed
 from graphprover.device import Device
 from graphprover.device.choose import CPU, DeviceProfile, device_for, profile_of
 from graphprover.graphs.batches import Holds
@@ -251,17 +252,18 @@ def plan_of(
     )
     work = planned.roofline.modelled(hashing(level.hash, 1 << level.pow_bits)).seconds
     graph, holds = _graph(prepared, planned)
-    cells: dict[str, int] = {}
+    cells, least = dict[str, int](), 0  # with the degrees of this rate; with the least degrees, as for a default rate
     for shard in prepared.shards:
         for air, log_rows in zip(shard.layout.tables, shard.layout.log_heights, strict=True):
             cells[air.name] = cells.get(air.name, 0) + (cells_per_row(air) << log_rows)
+            least += cells_per_row(packed(air, 0)) << log_rows
     return ProofPlan(
         name,
         profile,
         graph,
         holds,
         rate=1 << prepared.shards[0].layout.parameters.log_blowup,
-        default_rate=rate_for(sum(cells.values())),
+        default_rate=rate_for(least),
         rates=rates,
         committed_cells=cells,
         memory=planned.memory,

@@ -2,12 +2,14 @@
 
 It is a weighted sum of counts. The unit is the work of one committed cell. The weights were fitted to the times of
 proofs on a GPU (`scripts/fit_cost.py`, docs/performance.md). A change of weights is a new version. The counts are those
-of a proof in one shard, at the default layout policy, without a stated input, whatever the options of a real proof.
+of a proof in one shard, at the default layout policy and at rate 1/2, without a stated input, whatever the options of a
+real proof.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from graphprover.air.degree import packed
 from graphprover.air.description import AirDescription
 from graphprover.statement.cells import cells_per_row
 
@@ -80,8 +82,9 @@ def cost_of_tables(tables: Iterable[tuple[AirDescription, int]], cycles: int) ->
     cells = words = 0
     names = set()
     for air, height in tables:
-        words += cells_per_row(air)
-        cells += height * cells_per_row(air)
+        row = cells_per_row(packed(air, 0))
+        words += row
+        cells += height * row
         names.add(air.name)
     return cost_of_counts(cells=cells, cycles=cycles, words=words, tables=len(names))
 

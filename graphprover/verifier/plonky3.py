@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
+from graphprover.air.degree import at_rate
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import Shard, ShardedProof
 from graphprover.protocol.parameters import Parameters
@@ -65,17 +66,19 @@ def statement_json(
         label: The label of the proof.
         shard: The shard of a sharded proof that the tables are in.
     """
+    airs = [table.air.describe() for table in tables]
     encoded = {
         "parameters": asdict(parameters),
         "label": label,
         "tables": [
             {
-                "air": table.air.describe().to_json(),
+                "air": air.to_json(),
+                "pin_budget": at_rate(air, parameters.log_blowup).pin_budget,
                 "log_height": log_height,
                 "public_values": [int(value) for value in table.public_values or ()],
                 "preprocessed": None if table.preprocessed is None else table.preprocessed.tolist(),
             }
-            for table, log_height in zip(tables, log_heights, strict=True)
+            for table, air, log_height in zip(tables, airs, log_heights, strict=True)
         ],
     }
     if shard is not None:

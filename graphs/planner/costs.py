@@ -7,8 +7,8 @@ commit.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from graphprover.air.degree import EXT_PRODUCTS, products
 from graphprover.air.description import AirDescription
-from graphprover.air.expression import MUL
 from graphprover.field import EXTENSION_DEGREE
 from graphprover.graphs.batches import Batch, Hold
 from graphprover.graphs.rounds import commit, fri, lookup, opening, query, quotient, separation, trace, transcript
@@ -20,8 +20,6 @@ from graphprover.protocol.hashing import HASHES
 from graphprover.protocol.keccak import RATE_WORDS
 from graphprover.protocol.layout import MAIN, PERMUTATION, PREPROCESSED, Layout, Point
 from graphprover.protocol.proof import EXT_BYTES, WORD_BYTES
-
-EXT_MUL = 9  # base multiplications of one extension multiplication
 
 # Rounds of negligible cost. Shared trace tasks count as part of the last trace, and a final polynomial is short.
 FREE = frozenset({trace.SHARED, fri.FINAL, query.PROOF})
@@ -280,7 +278,7 @@ class Costs:
         columns = air.permutation_width
         return Cost(
             # fingerprints, three products for each inverse, a scaling each
-            multiplications=(3 * fields + (3 * EXT_MUL + 3) * len(tuples)) << log_height,
+            multiplications=(3 * fields + (3 * EXT_PRODUCTS + 3) * len(tuples)) << log_height,
             # at most as many columns as fields and multiplicities, which may share one or two columns
             moved=(min(air.main_width + air.preprocessed_width, fields + len(tuples)) + columns) * WORD_BYTES
             << log_height,
@@ -306,18 +304,13 @@ class Costs:
         air = self.air(table)
         log_height, log_chunks = self.layout.log_heights[table], self.layout.log_chunks[table]
         log_size = log_height + log_chunks
-        inner = sum(op == MUL for op, _, _ in air.nodes)
-        constraints = 3 * len(air.constraints)
-        pins = sum(
-            3 * sum(len(t.fields) for t in lookup.tuples) + (2 * len(lookup.tuples) + 2) * EXT_MUL
-            for lookup in air.lookups
-        )
+        evaluated = products(air) << log_size
         columns = air.main_width + air.preprocessed_width + air.permutation_width
         chunks = EXTENSION_DEGREE << log_chunks
         if self.holds[table]:
             again, size = self.again(table), EXT_BYTES << log_size
             work = Cost(
-                multiplications=(inner + constraints + pins) << log_size,
+                multiplications=evaluated,
                 moved=(columns + EXTENSION_DEGREE) * WORD_BYTES << log_size,
                 # lookup columns that are computed again, and all columns on one run of points, with its results
                 scratch=max((columns * WORD_BYTES << log_height) + size, 2 * size),
@@ -328,7 +321,7 @@ class Costs:
             return replace(again + work + every_run, scratch=scratch) + self.extend(table, chunks)
         larger = log_chunks > self.log_blowup
         work = Cost(
-            multiplications=(inner + constraints + pins) << log_size,
+            multiplications=evaluated,
             butterflies=butterflies(columns, log_height) * (1 + (1 << log_chunks)) if larger else 0,
             moved=((columns + EXTENSION_DEGREE) * WORD_BYTES << log_size)
             + ((columns * WORD_BYTES << log_size) + (columns * WORD_BYTES << log_height) if larger else 0),
@@ -349,7 +342,7 @@ class Costs:
         rows = sum(1 << log_height for log_height in extended) + natural
         size = points * EXT_BYTES
         return Cost(
-            multiplications=points * 4 * EXT_MUL * rows,
+            multiplications=points * 4 * EXT_PRODUCTS * rows,
             moved=size * (rows + 2 * natural),
             kept=size * rows,
             # in natural order, they are first made in the other order
@@ -385,7 +378,7 @@ class Costs:
         rows = sum(1 << log_height for log_height in set(self.layout.log_heights))
         points = 2 + self.layout.shard
         size = points * EXT_BYTES * rows
-        return Cost(multiplications=points * 3 * EXT_MUL * rows, moved=size, kept=size)
+        return Cost(multiplications=points * 3 * EXT_PRODUCTS * rows, moved=size, kept=size)
 
     def deep(self, name: str) -> Cost:
         work = sum(map(self.deep_of_table, self.tables[name]), Cost())
@@ -411,14 +404,14 @@ class Costs:
         points = sum(matrix.points + matrix.separated for matrix in self.matrices[table])
         if not self.holds[table]:
             return Cost(
-                multiplications=(EXTENSION_DEGREE * (columns + apart) + 2 * EXT_MUL * points) << log_height,
+                multiplications=(EXTENSION_DEGREE * (columns + apart) + 2 * EXT_PRODUCTS * points) << log_height,
                 moved=(columns + apart) * WORD_BYTES << log_height,
             )
         on_trace = sum(m.points * w for m, w in self._on_trace(table)) + apart
         extended = columns - air.main_width - air.permutation_width
         sums = self.extend_again((2 + self.layout.shard) * EXTENSION_DEGREE, log_height, 1)
         return replace(sums, scratch=0) + Cost(
-            multiplications=(EXTENSION_DEGREE * (on_trace + extended) + (2 * points + 4) * EXT_MUL) << log_height,
+            multiplications=(EXTENSION_DEGREE * (on_trace + extended) + (2 * points + 4) * EXT_PRODUCTS) << log_height,
             moved=(on_trace + extended) * WORD_BYTES << log_height,
         )
 
@@ -466,7 +459,7 @@ class Costs:
     def fri_fold(self, name: str) -> Cost:
         log_arity, log_rows = self.layout.fold_log_arities[int(name)], self.layout.folded_log_heights[int(name)]
         return Cost(
-            multiplications=(EXT_MUL + 3) * ((1 << log_arity) - 1) << log_rows,
+            multiplications=(EXT_PRODUCTS + 3) * ((1 << log_arity) - 1) << log_rows,
             moved=EXT_BYTES * ((1 << log_arity) + 1 + (log_rows in self.layout.fri_log_heights)) << log_rows,
             kept=EXT_BYTES << log_rows,
         )

@@ -13,7 +13,6 @@ from graphprover.graphs.planner.roofline import MULTIPLICATIONS, Roofline
 from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.level import LAYER_RATE, LayerLevel
-from graphprover.protocol.security import shape_of
 from graphprover.recursion.expected import LayerWork, run_work, work_about
 from graphprover.recursion.layer_tables import layer_tables
 from graphprover.recursion.tables.fixed import ROWS as FIXED_ROWS
@@ -77,7 +76,7 @@ def layout_of(layer: LayerShape) -> Layout:
     """Return the layout of a layer; raises ValueError if no parameters reach the level."""
     tables = [air.describe() for air in layer_tables(None).values()]
     heights = (*layer.log_heights, FIXED_ROWS.bit_length() - 1)
-    return make_layout(tables, heights, layer.level.parameters([shape_of(tables, heights)], LAYER_RATE))
+    return make_layout(tables, heights, layer.level.parameters([(tables, heights)], LAYER_RATE))
 
 
 @lru_cache(maxsize=1024)

@@ -31,7 +31,6 @@ from graphprover.protocol.goal import Goal
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.level import COMPRESSED_POW_BITS, MOST_POW_BITS, LayerLevel, Level
 from graphprover.protocol.parameters import LAYER_RATES, SMALL
-from graphprover.protocol.security import shape_of
 from graphprover.recursion.expected import LayerWork, work_about
 from graphprover.recursion.tables.places import ROWS as ROWS_OF_CALL
 from graphprover.statement.cells import cells_of
@@ -225,7 +224,7 @@ def _bases(
 
 def _layouts(shapes: Shapes, level: Level) -> list[Layout]:
     """Return the layout of each shard at a level with a rate; raises ValueError if no parameters reach it."""
-    parameters = level.parameters([shape_of(*shape) for shape in shapes], SMALL)
+    parameters = level.parameters(shapes, SMALL)
     return [make_layout(*shape, parameters, shard=len(shapes) > 1) for shape in shapes]
 
 

@@ -18,7 +18,7 @@ from graphprover.air import (
     sent,
 )
 from graphprover.air.expression import CONST, MAIN
-from graphprover.air.lookups import MAX_WEIGHT, Interaction, Lookup, Message, pack_same_bus, pin_degree
+from graphprover.air.lookups import MAX_WEIGHT, Interaction, Lookup, Message, check_weights, pack_same_bus, pin_degree
 from graphprover.field import P
 
 A, B = Bus("a"), Bus("b")
@@ -127,7 +127,7 @@ def test_packing_keeps_every_tuple_and_the_budget(shapes: list[tuple[str, int, i
 def test_weights_of_a_column_keep_to_32_bits() -> None:
     columns = [Lookup("a", (Message((0,), 0, MAX_WEIGHT),)), Lookup("a", (Message((0,), 0, 1),))]
     with pytest.raises(ValueError, match="bus 'a' sum to more"):
-        pack_same_bus(columns, (0,), 2)
+        check_weights(pack_same_bus(columns, (0,), 2))
 
 
 def full(t: TableBuilder) -> None:

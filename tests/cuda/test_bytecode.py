@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from graphprover.air.bytecode import Source
+from graphprover.air.degree import packed
 from graphprover.field import P
 from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cpu import bytecode as cpu
@@ -17,6 +18,7 @@ from graphprover.kernels.cuda import generate, source_cache  # noqa: E402
 from graphprover.kernels.cuda.launch import launches  # noqa: E402
 from graphprover.vm.accelerators.keccak.planes import KeccakPlanes  # noqa: E402
 from graphprover.vm.accelerators.keccak.rounds import KeccakRounds  # noqa: E402
+from graphprover.vm.tables.chips import CHIPS  # noqa: E402
 from tests.cuda.test_inverse import random_words  # noqa: E402
 from tests.random_statements import random_statement  # noqa: E402
 
@@ -93,6 +95,15 @@ def quotients(air, log_rows, interpreted=False):
     quotient = cupy.empty((3, size), dtype=cupy.uint64)
     cuda.evaluate(program, given(words, log_rows, log_chunks), on_device(matrices), quotient, log_rows, log_chunks)
     return expected, quotient.get()
+
+
+@pytest.mark.parametrize("interpreted", [False, True])
+@pytest.mark.parametrize("log_chunks", [2, 3])
+@pytest.mark.parametrize("name", ["add", "lb", "divw"])
+def test_up_to_eight_messages_a_column(name, log_chunks, interpreted):
+    air = packed(CHIPS[name](1).describe(), log_chunks)
+    assert max(len(lookup.tuples) for lookup in air.lookups) > 1 << log_chunks - 1
+    np.testing.assert_array_equal(*quotients(air, 8, interpreted))
 
 
 # The interpreter has no room for the largest tables.

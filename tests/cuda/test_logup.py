@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from graphprover.air.bytecode import lookup_bytecode
+from graphprover.air.degree import packed
 from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cpu import bytecode as cpu_bytecode
 from graphprover.kernels.cpu import domain
@@ -74,6 +75,13 @@ def test_interpreted_lookup_columns(seed, monkeypatch):
 @pytest.mark.parametrize("name", ["add", "lb", "divw", "sh_crossing", "srl_3"])
 def test_interpreted_lookup_columns_of_the_machine(name, monkeypatch):
     check_interpreted(CHIPS[name](1).describe(), (8, 4096), 3, monkeypatch)
+
+
+@pytest.mark.parametrize("log_chunks", [2, 3])
+@pytest.mark.parametrize("name", ["add", "lb", "divw"])
+def test_columns_of_up_to_eight_messages(name, log_chunks, monkeypatch):
+    """Interpreted and generated."""
+    check_interpreted(packed(CHIPS[name](1).describe(), log_chunks), (8, 4096), 3, monkeypatch)
 
 
 @pytest.mark.parametrize("table", [KeccakRounds, KeccakPlanes])

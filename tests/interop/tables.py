@@ -30,6 +30,7 @@ COLUMNS = 300  # of `Wide`: a row has three chunks of BLAKE3
 
 BYTES = Bus("bytes")
 SQUARES = Bus("squares")
+CROWD = Bus("crowd")
 
 
 class Fibonacci(Air):
@@ -107,6 +108,17 @@ class Power(Air):
         t.transition(t.next.x - t.x**5 - 3)
 
 
+class Crowd(Air):
+    """Messages to itself: the lower the rate, the more of them share a fraction column."""
+
+    columns = ("x",)
+
+    def define(self, t: Any) -> None:
+        for i in range(32):
+            t.send(CROWD, (t.x + i,))
+            t.receive(CROWD, (t.x + i,))
+
+
 class Wide(Air):
     """Each column is the square of the one before it."""
 
@@ -171,6 +183,10 @@ def power(rows: int) -> Table:
     return Table(Power(), (), np.array([x], dtype=np.uint64))
 
 
+def crowd(rows: int) -> Table:
+    return Table(Crowd(), (), np.arange(rows, dtype=np.uint64)[None])
+
+
 def wide(rows: int) -> Table:
     x = [np.arange(2, 2 + rows, dtype=np.uint64)]
     for _ in range(COLUMNS - 1):
@@ -202,6 +218,9 @@ def statements() -> dict[str, tuple[Parameters, list[Table]]]:
         "wide, BLAKE3": (replace(PLAIN, hash=BLAKE3, log_blowup=2, num_queries=2, max_log_arity=6), [wide(16)]),
         "rate 1/256": (replace(PLAIN, log_blowup=8), list(squares(8, 64))),
         "rate 1/256, BLAKE3": (replace(GRINDING, hash=BLAKE3, log_blowup=8, cap_height=4), list(squares(8, 64))),
+        "two messages a column": (PLAIN, [crowd(16)]),
+        "four messages a column": (replace(PLAIN, log_blowup=3), [crowd(16)]),
+        "eight messages a column": (replace(GRINDING, log_blowup=6), [crowd(16), *squares(8, 64)]),
         "rows 1 and 2": (PLAIN, [fibonacci(1), fibonacci(2), shuffle(1), shuffle(2)]),
         "one row": (PLAIN, [fibonacci(1)]),
     }

@@ -95,7 +95,8 @@ def header(reader: Reader) -> dict[str, Any]:
 
 def payload(reader: Reader, stated: dict[str, Any]) -> dict[str, Any]:
     """Return the contents of the payload of a proof of these tables, with `header`'s parameters and heights."""
-    parameters, tables = stated["parameters"], [derived(table["air"]) for table in stated["tables"]]
+    parameters = stated["parameters"]
+    tables = [derived(table["air"], parameters["log_blowup"]) for table in stated["tables"]]
     matrices, cap_height, queries = rounds(stated), parameters["cap_height"], parameters["num_queries"]
     lookups = "permutation" in matrices
 

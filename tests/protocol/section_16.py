@@ -13,7 +13,7 @@ def heads(shards: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
     for air in airs:
         for interaction in air["globals"]:  # a bus appears in a table first where its first lookup does
             fields.setdefault(interaction["bus"], len(interaction["fields"]))
-    widest = max([1, *(derived(air).widest for air in airs)])
+    widest = max([1, *(derived(air, 0).widest for air in airs)])
     unused, found = int(widest not in fields.values()), []
     for shard in shards:
         names: list[str] = []

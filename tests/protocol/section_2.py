@@ -29,7 +29,7 @@ class Matrix:
     points: int
 
 
-def derived(air: dict[str, Any]) -> Derived:
+def derived(air: dict[str, Any], log_blowup: int) -> Derived:
     degrees: list[int] = []
     for op, a, b in air["nodes"]:
         if op <= 6:
@@ -48,22 +48,32 @@ def derived(air: dict[str, Any]) -> Derived:
     local = [interaction["tuples"] for interaction in air["locals"]]
     degree = max([2, *(degrees[node] for node in air["constraints"]), *map(pin, local)])
     degree = max([degree, *(pin([t]) for t in air["globals"])])
-    log_chunks = (degree - 2).bit_length()  # ceil(log2(degree - 1))
-    columns: dict[str, list[list[dict[str, Any]]]] = {}
-    for t in air["globals"]:
-        of_bus = columns.setdefault(t["bus"], [])
-        if of_bus and pin(of_bus[-1] + [t]) <= 2**log_chunks + 1:
-            of_bus[-1].append(t)
-        else:
-            of_bus.append([t])
     tuples = [t for group in local for t in group] + air["globals"]
+
+    def lookups_for(c: int) -> int:
+        columns: dict[str, list[list[dict[str, Any]]]] = {}
+        for t in air["globals"]:
+            of_bus = columns.setdefault(t["bus"], [])
+            if of_bus and pin(of_bus[-1] + [t]) <= 2**c + 1:
+                of_bus[-1].append(t)
+            else:
+                of_bus.append([t])
+        return len(local) + sum(map(len, columns.values()))
+
+    def cost(c: int) -> int:
+        m, k = sum(op == 9 for op, _, _ in air["nodes"]), len(air["constraints"])
+        f, t, lookups = sum(len(t["fields"]) for t in tuples), len(tuples), lookups_for(c)
+        return 2**c * (m + 3 * (k + f) + 18 * (t + lookups)) + 2**log_blowup * 72 * (lookups + 2**c)
+
+    least = (degree - 2).bit_length()  # ceil(log2(degree - 1))
+    log_chunks = min([least, *range(least + 1, min(3, log_blowup) + 1)], key=lambda c: (cost(c), c))
     return Derived(
         air["main_width"],
         any(op == 1 and b for op, _, b in air["nodes"]),
         air["preprocessed_width"],
         any(op == 2 and b for op, _, b in air["nodes"]),
         log_chunks,
-        len(local) + sum(map(len, columns.values())),
+        lookups_for(log_chunks),
         len(air["constraints"]),
         len(tuples),
         max((len(t["fields"]) for t in tuples), default=0),
@@ -74,7 +84,7 @@ def rounds(stated: dict[str, Any]) -> dict[str, list[Matrix]]:
     """Return the matrices of each round that exists, in order (section 4); ``stated["shard"]``: true of a shard."""
     found: dict[str, list[Matrix]] = {"main": [], "quotient": [], "preprocessed": [], "permutation": []}
     for number, table in enumerate(stated["tables"]):
-        of, h = derived(table["air"]), table["log_height"]
+        of, h = derived(table["air"], stated["parameters"]["log_blowup"]), table["log_height"]
         found["main"].append(Matrix(number, of.main, h, 1 + of.main_next + bool(stated.get("shard"))))
         found["quotient"] += [Matrix(number, 3, h, 1)] * 2**of.log_chunks
         if of.preprocessed:

@@ -80,7 +80,7 @@ def seed(name: bytes, steps: list[str], numbers: list[int]) -> bytes:
 def seeds(stated: dict[str, Any]) -> dict[str, bytes]:
     """Return the seeds of the three protocols."""
     parameters, matrices = stated["parameters"], rounds(stated)
-    tables = [derived(table["air"]) for table in stated["tables"]]
+    tables = [derived(table["air"], parameters["log_blowup"]) for table in stated["tables"]]
 
     def cap(name: str) -> str:
         return step("Message", name, "Scalar", "Opaque")

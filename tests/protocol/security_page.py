@@ -57,7 +57,7 @@ def rounds(shards: Sequence[dict[str, Any]], m: int | None) -> dict[str, float]:
     for shard in shards:
         openings = dict[int, int]()
         for table in shard["tables"]:
-            of, h = derived(table["air"]), table["log_height"]
+            of, h = derived(table["air"], parameters["log_blowup"]), table["log_height"]
             fractions += of.tuples * 2.0**h
             widest = max(widest, of.widest)
             constraints = max(constraints, of.constraints + (of.lookups + 3 if of.lookups else 0))

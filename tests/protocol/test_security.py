@@ -143,7 +143,7 @@ def example(name: str) -> Shape:
     """Return the shape of a packaged example without input."""
     statement = load_packaged(name).record()
     log_heights = [table.main.shape[1].bit_length() - 1 for table in statement.tables if table.main is not None]
-    return shape_of(statement.descriptions, log_heights)
+    return shape_of(statement.descriptions, log_heights, 1)
 
 
 def bciks20(log_dimension: int, log_blowup: int, multiplicity: int) -> float:
@@ -575,7 +575,7 @@ def test_shape_of_a_description():
     airs = (Squares().describe(), Steps().describe())
     chunks = 1 << airs[0].log_quotient_chunks
     pins = len(airs[0].lookups)
-    shape = shape_of(airs, (4, 6))
+    shape = shape_of(airs, (4, 6), 1)
     assert shape == Shape(
         (
             TableShape(4, 2 + pins + 3, chunks, 3 + 2 * 1 + 3 * 2 * (pins + 1) + 3 * chunks, 2, 3),
@@ -584,7 +584,7 @@ def test_shape_of_a_description():
         2,
     )
     with pytest.raises(ValueError):
-        shape_of(airs, (4,))
+        shape_of(airs, (4,), 1)
 
 
 @pytest.mark.parametrize("shard", [False, True])
@@ -594,7 +594,8 @@ def test_shape_agrees_with_the_layout(shard: bool) -> None:
     for max_log_arity in range(1, 7):
         params = replace(PLAIN, max_log_arity=max_log_arity, log_final_poly_len=2)
         layout = make_layout(airs, log_heights, params, shard=shard)
-        shape = separated(shape_of(airs, log_heights)) if shard else shape_of(airs, log_heights)
+        whole = shape_of(airs, log_heights, params.log_blowup)
+        shape = separated(whole) if shard else whole
         powers: Counter[int] = Counter()
         for matrix in (matrix for r in layout.rounds for matrix in r.matrices):
             powers[matrix.log_rows - params.log_blowup] += matrix.width * len(matrix.points)

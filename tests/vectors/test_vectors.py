@@ -102,7 +102,7 @@ def test_the_level_of_many_shards_follows_from_the_documents(count: int, log_blo
     folder = plonky3.FOLDER / "mixed"
     stated = json.loads((folder / "statement.json").read_text())
     layout = plonky3.load("mixed").layout
-    shapes = [shape_of(layout.tables, layout.log_heights)] * count
+    shapes = [shape_of(layout.tables, layout.log_heights, log_blowup)] * count
     chosen = choose(shapes, 128, log_blowup)
     for queries in (chosen.num_queries, chosen.num_queries - 1):
         parameters = replace(chosen, num_queries=queries)

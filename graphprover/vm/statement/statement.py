@@ -22,7 +22,6 @@ import numpy as np
 
 from graphprover.air import Air
 from graphprover.air.described import described
-from graphprover.field import EXTENSION_DEGREE
 from graphprover.proof.compressed import AnyProof, CompressedProof
 from graphprover.proof.mock import MockProof
 from graphprover.proof.proof import Proof
@@ -229,11 +228,10 @@ class ProgramStatements:
         )
         return airs
 
-    def _opened(self, number: int, output_words: int, input_words: int) -> int:
-        """Return how many columns of a table openings show, with one chunk of its quotient."""
+    def _main_width(self, number: int, output_words: int, input_words: int) -> int:
+        """Return the main columns of a table."""
         air = self.air(number, 0, output_words, input_words)
-        committed = air.committed if isinstance(air, PublicWords) else cells_per_row(air.describe())
-        return committed - EXTENSION_DEGREE
+        return (air if isinstance(air, PublicWords) else air.describe()).main_width
 
     def table(self, air: Air, rows: int) -> Table:
         """Return a table of this height as a verifier has it."""
@@ -331,8 +329,8 @@ class ProgramStatements:
             ]
             # Public words take time to describe: what is not opened is not described.
             for shard, numbers in zip(proof.proofs, header.numbers, strict=True):
-                opened = sum(self._opened(number, *words) for number in numbers)
-                if not coming and len(shard.payload) < least_bytes(len(shard.log_heights), opened, proof.parameters):
+                columns = sum(self._main_width(number, *words) for number in numbers)
+                if not coming and len(shard.payload) < least_bytes(len(shard.log_heights), columns, proof.parameters):
                     raise VerificationError(
                         "guest.short", "the proof ends inside its tables: their openings are longer than it is"
                     )

@@ -36,9 +36,9 @@ class PublicWords(Air):
         return -(-words // lanes) + lanes * (len(cls.own) + EXTENSION_DEGREE)
 
     @property
-    def committed(self) -> int:
-        """Return the committed columns of its description, without making it, which takes time for each word."""
-        return self.opened(self.words, self.lanes) + EXTENSION_DEGREE * 3  # an accumulator, two chunks of the quotient
+    def main_width(self) -> int:
+        """Return the main columns of its description, without making it, which takes time for each word."""
+        return self.rows + self.lanes * len(self.own)
 
     def placed(self, t: TableBuilder) -> Iterator[tuple[int, Operand, Operand, list[Operand]]]:
         """State the flags; yield of each lane its number, whether a row has it, its address and its word."""

@@ -19,7 +19,6 @@ from graphprover.field import P
 from graphprover.proof.proof import Proof
 from graphprover.protocol.errors import VerificationError
 from graphprover.proving.prove import prove
-from graphprover.statement.cells import cells_per_row
 from graphprover.statement.check import check
 from graphprover.statement.statement import Statement, Table, with_traces
 from graphprover.verifier import verify
@@ -709,7 +708,7 @@ def test_public_words_are_in_the_fewest_columns() -> None:
         for air in (StatedInput(words), OutputMemory(words)):
             others = [air.opened(words, lanes) for lanes in range(1, words + 1)]
             assert air.opened(words, air.lanes) == min(others)
-            assert air.committed == cells_per_row(air.describe())
+            assert air.main_width == air.describe().main_width
 
 
 def test_a_proof_states_an_output_and_no_other() -> None:

@@ -79,8 +79,16 @@ impl<H: Hash> SetupWith<H> {
         // Plonky3 commits to preprocessed columns by a configuration with a challenger, of which it makes no use.
         let unused = ByteChallenger::<H>::new(Sponge::new(&Digest::default(), None, false), None);
         let committing = config(parameters, unused, None);
-        let data = caught(|| ProverData::from_airs_and_degrees(&committing, &statement.tables, &statement.log_heights))
-            .map_err(|error| format!("Plonky3 refuses these tables: {error}"))?;
+        let data = caught(|| {
+            ProverData::from_airs_and_degrees_with_lookup_budgets(
+                &committing,
+                &statement.tables,
+                &statement.log_heights,
+                &statement.pin_budgets,
+                usize::from(parameters.log_blowup),
+            )
+        })
+        .map_err(|error| format!("Plonky3 refuses these tables: {error}"))?;
         let cap = data
             .common
             .preprocessed

@@ -36,6 +36,8 @@ pub struct Parameters {
 #[serde(deny_unknown_fields)]
 struct TableJson {
     air: Description,
+    /// The largest degree of a fraction column's constraint.
+    pin_budget: usize,
     log_height: usize,
     public_values: Vec<u64>,
     /// Column-major, one list of `2^log_height` values a column.
@@ -65,6 +67,8 @@ pub struct Statement {
     pub label: String,
     pub shard: Option<Arc<Shard>>,
     pub tables: Vec<Table>,
+    /// Of each table, up to which Plonky3 packs its fraction columns.
+    pub pin_budgets: Vec<usize>,
     pub log_heights: Vec<usize>,
     pub public_values: Vec<Vec<Val>>,
 }
@@ -79,6 +83,7 @@ impl Statement {
             label: json.label,
             shard: json.shard.map(shard).transpose()?.map(Arc::new),
             tables: Vec::new(),
+            pin_budgets: Vec::new(),
             log_heights: Vec::new(),
             public_values: Vec::new(),
         };
@@ -100,6 +105,7 @@ impl Statement {
                 .map(|columns| matrix(&columns, 1 << table.log_height))
                 .transpose()
                 .map_err(fail)?;
+            statement.pin_budgets.push(table.pin_budget);
             statement.log_heights.push(table.log_height);
             statement
                 .public_values
