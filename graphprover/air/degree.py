@@ -42,7 +42,7 @@ def cost(air: AirDescription, log_blowup: int) -> int:
     return (products(air) << air.log_quotient_chunks) + (WORD_PRODUCTS * words << log_blowup)
 
 
-@lru_cache(maxsize=256)  # more than a proof has tables
+@lru_cache(maxsize=2048)  # the tables of a proof at the rates that a planner tries
 def at_rate(air: AirDescription, log_blowup: int) -> AirDescription:
     """Return a table with its fraction columns packed for the degree of least `cost` at the rate 1/2^log_blowup.
 
