@@ -87,7 +87,8 @@ def folder() -> Path:
 
 def _cached(kind: str, air: AirDescription, make: Callable[[AirDescription], Program]) -> Program:
     """Load a program from its file, or make and save it."""
-    name = hashlib.sha256(b"\n".join((kind.encode(), _sources(), air.canonical_bytes))).hexdigest()
+    table = f"{kind} of columns packed for 2^{air.packed_for} chunks".encode()  # which the canonical bytes do not say
+    name = hashlib.sha256(b"\n".join((table, _sources(), air.canonical_bytes))).hexdigest()
     path = folder() / f"{name}{_SUFFIX}"
     if data := load(path):
         found: Program = pickle.loads(zlib.decompress(data))

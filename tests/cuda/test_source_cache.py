@@ -5,10 +5,13 @@ import random
 import numpy as np
 import pytest
 
+from graphprover.air.bytecode import lookup_bytecode, quotient_bytecode
+from graphprover.air.degree import packed
 from graphprover.field import P
 from graphprover.kernels.constant_planes import constants
 from graphprover.kernels.cuda import source_cache
 from graphprover.vm.accelerators.keccak.rounds import KeccakRounds
+from graphprover.vm.tables.chips import CHIPS
 from tests.random_statements import random_statement
 
 AIRS = random_statement(3, tables=3, max_width=20, interactions=8)[1].descriptions
@@ -98,3 +101,15 @@ def test_without_a_place_nothing_is_kept_and_a_line_says_so(folder, monkeypatch,
     assert texts_of(AIRS) == texts_of(AIRS) and len(made) == 4 * len(AIRS)
     assert caplog.messages[0].startswith("graphprover: texts of kernels cannot be kept: [Errno 17] File exists")
     assert len(set(caplog.messages)) == 1
+
+
+def test_each_packing_has_a_program(folder):
+    """Its description is the same, and the columns are not."""
+    alike = [packed(CHIPS["add"](1).describe(), log_chunks) for log_chunks in range(4)]
+    airs = [air for air in alike if len(air.lookups) < len(alike[0].lookups)]
+    assert len(airs) > 1 and len({air.canonical_bytes for air in alike}) == 1
+    for air in (alike[0], *airs):
+        texts_of([air])
+        forget()
+        assert words(source_cache.lookup_program(air).bytecode, air) == words(lookup_bytecode(air), air)
+        assert words(source_cache.quotient_program(air).bytecode, air) == words(quotient_bytecode(air), air)
