@@ -10,6 +10,7 @@ import pytest
 
 from graphprover.cli.main import main, parser
 from graphprover.jobs import job as job_module
+from graphprover.jobs.options import FAST_WORD
 from graphprover.proof.compressed import CompressedProof
 from graphprover.protocol.level import LAYER_RATE
 from graphprover.runtime.errors import FAILED, OK, USAGE
@@ -126,10 +127,10 @@ def test_what_cannot_be_done_is_said(
     assert words in capsys.readouterr().err
 
 
-def test_layers_have_the_same_rate_by_default() -> None:
+def test_defaults_of_layers() -> None:
     compress = parser().parse_args(["compress", "proof.bin", FIB])
     prove = parser().parse_args(["prove", FIB, "--compress"])
-    assert (compress.rate,) == prove.compress == (LAYER_RATE,)
+    assert (compress.rate, prove.compress) == (LAYER_RATE, FAST_WORD)
 
 
 def test_prove_refuses_tables_before_their_proof(
