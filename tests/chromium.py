@@ -119,7 +119,7 @@ class Browser:
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 
-    def until(self, condition: str, seconds: float = 60.0) -> None:
+    def until(self, condition: str, seconds: float = 600.0) -> None:
         """Wait until an expression is true; one that fails, because another page is being loaded, is not."""
         end = time.monotonic() + seconds
         while not self._is_true(condition):

@@ -41,7 +41,7 @@ from tests.vm.assemble import image, leave, li
 from tests.vm.programs import X, Y, everything
 
 PARAMETERS = Parameters("keccak", 1, 10, 0, 3, 0, 0, 0, 0, 0, 0)
-SEARCHED = [150, pytest.param(8000, marks=pytest.mark.slow)]  # headers
+SEARCHED = [60, pytest.param(8000, marks=pytest.mark.slow)]  # headers
 POLICIES = (
     LayoutPolicy(1 << 12, 1 << 5, 1 << 6, 1 << 12, 1 << 14, 1 << 20, 1 << 12, 1 << 6, 2),
     LayoutPolicy(1 << 13, 1 << 7, 1 << 8, 1 << 13, 1 << 16, 1 << 22, 1 << 14, 1 << 11, 5),
