@@ -232,4 +232,5 @@ def test_the_page_of_the_interface_has_all_requests_and_bodies(quiet: Quiet, pag
     requests = page.run("[...document.querySelectorAll('#requests code')].map(each => each.innerText)")
     assert {path for path in requests if path.startswith("/")} >= set(described["paths"])
     assert page.run("document.getElementById('JobRequest').open")
+    assert "graphprover verify" in requests and "`" not in page.run("document.body.textContent")
     assert "exit_code" in text(page, "#JobRequest") and "From -1000 to 1000" in text(page, "#JobRequest")

@@ -4,6 +4,9 @@ import {at, make, root} from "./common.js";
 
 const reference = schema => schema?.$ref?.split("/").pop();
 
+/** Return a text with its commands, which are in backticks, as code. */
+const prose = text => text.split("`").map((part, index) => index % 2 ? make("code", {}, part) : part);
+
 /** Return a schema's type in words, with a link for one that has a name. */
 function type(schema) {
   const named = reference(schema);
@@ -20,7 +23,7 @@ function table(rows) {
   return make("table", {className: "cards"}, make("tbody", {}, rows.map(({name, schema, text, required}) => make("tr", {},
     make("td", {className: "name"}, make("code", {}, name), required ? make("small", {}, " required") : ""),
     make("td", {}, schema.enum ? type({enum: schema.enum}) : type(schema)),
-    make("td", {className: "name"}, text ?? ""),
+    make("td", {className: "name"}, prose(text ?? "")),
   ))));
 }
 
@@ -43,9 +46,9 @@ function request(path, method, operation) {
   const answers = Object.entries(operation.responses).filter(([status]) => status < 300);
   const [summary, ...more] = (operation.description ?? "").split(/(?<=\.)\s/);
   return make("details", {className: "request"},
-    make("summary", {}, make("span", {className: "method"}, method.toUpperCase()), " ", make("code", {}, path), " ", make("small", {}, summary)),
-    more.length ? make("p", {}, more.join(" ")) : "",
-    parameters.length ? table(parameters.map(each => ({name: each.name, schema: each.schema, required: each.required, text: [each.in === "header" ? "Header. " : "", each.description ?? each.schema.description ?? ""]}))) : "",
+    make("summary", {}, make("span", {className: "method"}, method.toUpperCase()), " ", make("code", {}, path), " ", make("small", {}, prose(summary))),
+    more.length ? make("p", {}, prose(more.join(" "))) : "",
+    parameters.length ? table(parameters.map(each => ({name: each.name, schema: each.schema, required: each.required, text: `${each.in === "header" ? "Header. " : ""}${each.description ?? each.schema.description ?? ""}`}))) : "",
     operation.requestBody ? make("p", {}, "Body:", body(operation.requestBody.content)) : "",
     make("p", {}, answers.flatMap(([status, {description, content}]) => [make("div", {}, `Answer ${status}:`, body(content), " ", make("small", {}, description === "Successful Response" ? "" : description))])),
     make("pre", {}, example(path, method, operation)),
@@ -54,7 +57,7 @@ function request(path, method, operation) {
 
 function schema(name, {properties = {}, required = [], description = ""}) {
   return make("details", {className: "request", id: name},
-    make("summary", {}, make("code", {}, name), " ", make("small", {}, description)),
+    make("summary", {}, make("code", {}, name), " ", make("small", {}, prose(description))),
     table(Object.entries(properties).map(([field, own]) => ({name: field, schema: own, required: required.includes(field) && name.endsWith("Request"), text: own.description}))),
   );
 }

@@ -46,7 +46,7 @@ function row(job) {
     make("td", {className: `state ${job.state}`}, job.state),
     make("td", {className: "name"}, make("span", {title: job.program}, job.program_name === job.name ? "" : `${job.program_name} `, make("small", {className: "mono"}, job.program.slice(0, 8)))),
     make("td", {className: "number"}, number(job.priority)),
-    make("td", {}, when(job.created)),
+    make("td", {className: "created"}, when(job.created)),
     make("td", {className: "number time"}),
     make("td", {className: `said ${job.problem ? "problem" : ""}`}, said(job) && make("span", {title: said(job)}, said(job))),
     make("td", {}, ["queued", "running"].includes(job.state) ? button("cancel", cancel) : ""),
