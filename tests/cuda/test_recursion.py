@@ -1,9 +1,12 @@
 """The GPU's traces of the recursion machine equal the CPU's, word for word."""
 
+import struct
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from graphprover import prove
+from graphprover import Prover, prove, prove_many
 from graphprover.device import CpuDevice
 from graphprover.recursion.tables.machine import ADDRESS
 from graphprover.recursion.traces.nodes import Nodes, fill_nodes
@@ -86,3 +89,12 @@ def test_proofs_of_rows_of_each_kind(statement, device) -> None:  # type: ignore
 def test_proofs_of_layers(device) -> None:  # type: ignore[no-untyped-def]
     made = layered.child("two heights").statement()
     assert prove(made, device=device) == prove(made, device=CpuDevice(2))
+
+
+def test_layers_beside_other_proofs_change_no_byte() -> None:
+    """Twelve jobs of a batch, of which each has its layers while the next one is proved."""
+    guest = Path(__file__).parents[2] / "examples/guests/fib_iterative.elf"
+    prover = Prover(guest, security=40, compress=(8, 16))
+    jobs = [prover.job(struct.pack("<Q", 3000 << number % 3)) for number in range(12)]
+    expected = [job.make("threads", "cuda").proof for job in jobs]
+    assert [result.proof for result in prove_many(jobs, "threads", "cuda")] == expected
