@@ -65,9 +65,9 @@ def _operations() -> dict[str, str]:
 
 
 def _recursion_tables() -> Iterable[AirDescription]:
-    from graphprover.recursion.layer_tables import layer_tables
+    from graphprover.recursion.layer_tables import possible_tables
 
-    return chain.from_iterable(packings(air.describe(), LAYER_RATES.values()) for air in layer_tables(None).values())
+    return chain.from_iterable(packings(air.describe(), LAYER_RATES.values()) for air in possible_tables())
 
 
 def _machine_tables() -> Iterable[AirDescription]:

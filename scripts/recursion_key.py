@@ -7,14 +7,13 @@ import argparse
 from pathlib import Path
 
 import checkout  # noqa: F401 (finds the package)
-from graphprover.protocol.parameters import LAYER_RATES
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.verifier.layer_key import commitments
 
 PACKAGE = Path(__file__).parents[1] / "graphprover"
 COMMITMENTS = '''"""The commitments to a layer's preprocessed columns; scripts/recursion_key.py writes this file."""
 
-COMMITMENTS = {  # by log2 of the inverse rate
+COMMITMENTS = {  # by log2 of the rows and log2 of the inverse rate
 '''
 ENTRIES = '''"""The addresses of the program's marked instructions; scripts/recursion_key.py writes this file."""
 
@@ -26,7 +25,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.parse_args()
     program = verifier_program()
-    found = [f'{log_blowup}: "{digest}"' for log_blowup, digest in commitments(program, LAYER_RATES.values()).items()]
+    found = []
+    for log_rows, roots in commitments(program).items():
+        by_rate = "".join(f'        {log_blowup}: "{digest}",\n' for log_blowup, digest in roots.items())
+        found.append(f"{log_rows}: {{\n{by_rate}    }}")
     write("verifier/layer_commitments.py", COMMITMENTS, found)
     write("recursion/head/entries.py", ENTRIES, [f'"{name}": {address}' for name, address in program.marks.items()])
 

@@ -152,7 +152,7 @@ class CompressedCase:
     @cached_property
     def of_layer(self) -> Case:
         """The last layer as a separate proof."""
-        return Case(self.proof.layer, lambda _: LayerStatement())
+        return Case(self.proof.layer, lambda proof: LayerStatement(proof.log_heights))
 
     def judge(self, data: bytes) -> None:
         """Raise VerificationError unless the bytes prove the case's statement."""

@@ -40,7 +40,7 @@ def imported_by(code: str) -> set[str]:
             f"import graphprover.protocol.{file.stem}" for file in (ROOT / "graphprover/protocol").glob("[a-z]*.py")
         ),
         "from graphprover.cli.main import main; main(['check', 'examples/fibonacci'])",
-        "from graphprover.verifier.layer_key import LayerStatement; LayerStatement().descriptions",
+        "from graphprover.verifier.layer_key import LayerStatement; LayerStatement([16] * 3).descriptions",
         "import graphprover.verifier.compressed, graphprover.proof.compressed",
     ],
 )

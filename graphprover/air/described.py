@@ -11,7 +11,7 @@ import marshal
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from importlib.util import cache_from_source
@@ -36,25 +36,26 @@ used: Counter[str] = Counter()  # tables whose definition was "run" and whose de
 _new: dict[str, bytes] = {}  # descriptions that the file lacks, packed and as bytes
 
 
-def described(key: str, air: AnyAir) -> AnyAir:
+def described(key: str, air: AnyAir, make: Callable[[AnyAir], AirDescription] = run_definition) -> AnyAir:
     """Return a table whose description is loaded from the file, or else made and saved when the process ends.
 
     Args:
-        key: Names the table; tables with this key are equal.
+        key: Names the table; tables with this key have equal descriptions.
         air: The table.
+        make: Makes the description.
     """
-    air.describe_by(partial(_description, key))
+    air.describe_by(partial(_description, key, make))
     return air
 
 
-def _description(key: str, air: Air) -> AirDescription:
+def _description(key: str, make: Callable[[AnyAir], AirDescription], air: AnyAir) -> AirDescription:
     if key in _loaded():
         used["loaded"] += 1
         return unpack(marshal.loads(_loaded()[key]))
     if not _new:
         atexit.register(_save)
     used["run"] += 1
-    description = run_definition(air)
+    description = make(air)
     _new[key] = marshal.dumps(pack(description))
     return description
 

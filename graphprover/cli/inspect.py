@@ -156,7 +156,7 @@ def _say_compressed(proof: CompressedProof, path: Path, options: argparse.Namesp
     names = [name for own, name in zip(proof.accepted, names_of(proof), strict=True) if own.children]
     names.append("last layer" if len(proof.members) > 1 else f"layer {proof.depth}")
     for layer, name in zip(proof.layers, names, strict=True):
-        layouts = layouts_of_proof(layer, LayerStatement())
+        layouts = layouts_of_proof(layer, LayerStatement(layer.log_heights))
         security, sizes = security_of(*layouts), sizes_of(layer, *layouts) if layer.payload else None
         layers.append(json_output.header(layer) | {"sizes": sizes, "security": security_facts(security)})
         shown = [text_output.sizes_section(sizes)] if sizes else []

@@ -147,18 +147,17 @@ def _warm_gpu(machines: Sequence[Machine], number: int) -> None:
     """Compile the GPU kernels of all tables that the programs can use, or of all tables, and of compressed proofs."""
     from graphprover.kernels.cuda.warm import compile_kernels, kept
     from graphprover.recursion.kernels.cuda.sources import texts as texts_of_recursion
-    from graphprover.recursion.layer_tables import layer_tables
+    from graphprover.recursion.layer_tables import possible_tables as possible_of_layers
     from graphprover.vm.executor.execute import smallest
     from graphprover.vm.kernels.cuda.sources import texts
 
     tables: Iterator[AirDescription] = chain.from_iterable(map(possible_tables, machines))
     if not machines:
         tables = possible_tables(Machine(smallest()), set(CHIP_NUMBERS))
-    layers = (air.describe() for air in layer_tables(None).values())
     usual = [RATES[rate] for rate in (FAST, SMALL)]
     tables = chain(
         chain.from_iterable(packings(air, usual) for air in tables),
-        chain.from_iterable(packings(air, LAYER_RATES.values()) for air in layers),
+        chain.from_iterable(packings(air.describe(), LAYER_RATES.values()) for air in possible_of_layers()),
     )
     started, done, before = time.perf_counter(), 0, kept()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from graphprover.air.description import AirDescription
 from graphprover.protocol.parameters import DEFAULT_HASH, HASH_NAMES, LAYER_RATES, RATES, Parameters
@@ -54,6 +54,10 @@ class Level:
         if type(self.pow_bits) is not int or not 0 <= self.pow_bits <= MOST_POW_BITS:
             raise ValueError(f"{self.pow_bits!r} bits of proof of work: choose a number from 0 to {MOST_POW_BITS}")
 
+    def of_layer(self, **changes: Any) -> "LayerLevel":
+        """Return this level for a layer, with other values of some fields; a level without a rate needs one."""
+        return LayerLevel(**{**vars(self), **changes})
+
     def parameters(
         self, shards: Iterable[tuple[Sequence[AirDescription], Sequence[int]]], default_rate: int
     ) -> Parameters:
@@ -76,5 +80,6 @@ class LayerLevel(Level):
     """The level of a layer, which has a rate: also lower ones than other proofs."""
 
     rate: int = LAYER_RATE  # the rate is 1/rate
+    merged: bool = False  # whether the layer is one table (docs/recursion.md, "Merged layers")
 
     OFFERED: ClassVar[Mapping[int, int]] = LAYER_RATES

@@ -122,15 +122,7 @@ def preprocessed_caps(
     """
     traces = {id(trace): trace for own in statements for trace in own}
     most = max(log_blowups)
-    # Calls of the hash for the rows and for the nodes above the tallest matrix.
-    work = sum(trace.shape[1] * HASHES[hash].calls(trace.shape[0]) for trace in traces.values())
-    work = (work + max(trace.shape[1] for trace in traces.values())) << most
-    by: Any = _NumPy()
-    if backend.compiled(work, WORTH_LOADING):
-        from graphprover.device.cpu import CpuDevice
-
-        backend.used["kernels"] += work
-        by = CpuDevice()
+    by = _by([*traces.values()], most, hash)
     extensions = dict(zip(traces, by.extend([*traces.values()], most), strict=True))
     caps: list[dict[int, Cap]] = [{} for _ in statements]
     layers: dict[tuple[int, ...], Any] = {}  # of one size, by the traces in and below them
@@ -151,6 +143,51 @@ def preprocessed_caps(
                         layer = by.parents(layer, None, hash)
                     found[log_blowup] = tuple(digest.astype("<u8").tobytes() for digest in layer)
     return caps
+
+
+def repeated_roots(trace: np.ndarray, log_repeats: int, log_blowups: Collection[int], hash: str) -> dict[int, bytes]:
+    """Return the root of the tree over the low-degree extension of a trace that is repeated, at several rates.
+
+    The columns are polynomials of X^(2^log_repeats), the trace's own ones. So neighbours in bit-reversed order have
+    equal rows, which are the rows of the trace's extension over a coset of another generator.
+
+    Args:
+        trace: uint64 (columns, rows).
+        log_repeats: log2 of how often it is repeated.
+        log_blowups: log2 of the inverse rates.
+        hash: As in `preprocessed_caps`, like the roots.
+    """
+    most, by = max(log_blowups), _by([trace], max(log_blowups), hash)
+    (extension,) = by.extend([_moved(trace, pow(GENERATOR, (1 << log_repeats) - 1, P))], most)
+    layer, roots = by.row_digests([extension], hash), dict[int, bytes]()
+    for _ in range(log_repeats):
+        layer = by.parents(np.repeat(layer, 2, axis=0), None, hash)
+    for log_blowup in sorted(log_blowups):  # the first node of each layer is the root of a tree at a higher rate
+        while len(layer) > 1 << most - log_blowup:
+            layer = by.parents(layer, None, hash)
+        roots[log_blowup] = layer[0].astype("<u8").tobytes()
+    return roots
+
+
+def _moved(trace: np.ndarray, shift: int) -> np.ndarray:
+    """Return the trace of the polynomials p(shift X), for the polynomials p of a trace."""
+    height = trace.shape[1]
+    root, order = root_of_unity(_log_height(trace)), array_reverse_bits(np.arange(height), _log_height(trace))
+    scale = array_mul(powers(shift, height), np.array([inv(height)], dtype=np.uint64))
+    return ntt(array_mul(ntt(trace, inv(root))[:, order], scale), root)[:, order]
+
+
+def _by(traces: Sequence[np.ndarray], log_blowup: int, hash: str) -> Any:
+    """Return NumPy's functions or the prover's kernels, for the tree over the extensions of some traces."""
+    # Calls of the hash for the rows and for the nodes above the tallest matrix.
+    work = sum(trace.shape[1] * HASHES[hash].calls(trace.shape[0]) for trace in traces)
+    work = (work + max(trace.shape[1] for trace in traces)) << log_blowup
+    if not backend.compiled(work, WORTH_LOADING):
+        return _NumPy()
+    from graphprover.device.cpu import CpuDevice
+
+    backend.used["kernels"] += work
+    return CpuDevice()
 
 
 def _log_height(trace: np.ndarray) -> int:

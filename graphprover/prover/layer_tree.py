@@ -159,7 +159,7 @@ class LayerPlan:
 
 def layout_of_layer(layer: Proof) -> Layout:
     """Return the layout of a layer; raises VerificationError for another header than a layer has."""
-    return layout_of_proof(layer, LayerStatement(), shard=False)
+    return layout_of_proof(layer, LayerStatement(layer.log_heights), shard=False)
 
 
 # Prepares and proves the layers about some proofs, in their order: each with its record.

@@ -161,10 +161,9 @@ class LayerJob:
             subjects.append(subject)
         return replace(self, subjects=tuple(subjects))
 
-    @property
-    def statement(self) -> LayerStatement:
-        """The statement, for a verifier."""
-        return LayerStatement(heads_of_headers([subject.child for subject in self.subjects]))
+    def statement_of(self, proof: Proof) -> LayerStatement:
+        """Return the statement of a proof of the layer, for a verifier."""
+        return LayerStatement(proof.log_heights, heads_of_headers([subject.child for subject in self.subjects]))
 
     def prepare(self) -> Prepared:
         """Verify the proofs, and prepare the proof that a verifier accepts them.
@@ -174,7 +173,8 @@ class LayerJob:
             VerificationError: A proof does not convince; the message names it.
         """
         try:  # the program verifies the proofs while the statement is made
-            accepted = layer_statement([(subject.child, subject.batch) for subject in self.subjects])
+            children = [(subject.child, subject.batch) for subject in self.subjects]
+            accepted = layer_statement(children, self.level.merged)
         except Exception as error:
             for subject, name in zip(self.subjects, self.names, strict=True):
                 with blamed(partial(str, name)):
@@ -194,7 +194,7 @@ class LayerJob:
 
         It raises VerificationError for another header. It needs none of the proofs that this layer is about.
         """
-        return partial(_subject_of_layer, proof, self.children, self.statement, self.level)
+        return partial(_subject_of_layer, proof, self.children, self.statement_of(proof), self.level)
 
     def make(self, executor: str, device: Device | str, progress: bool | Tell | None, verified: bool) -> Made:
         """Prove the layer by a device of this process; arguments are as for `graphprover.prover.local.make`."""
@@ -208,7 +208,7 @@ class LayerJob:
         """Raise VerificationError unless a proof is one of this layer."""
         if not isinstance(proof, Proof):
             raise VerificationError("asked.compressed", "the proof is not of one layer alone")
-        expected = expect(proof, self.statement, self.level.security, self.level.proximity)
+        expected = expect(proof, self.statement_of(proof), self.level.security, self.level.proximity)
         expected.verdict([expected.check(0, proof)])
 
 

@@ -265,4 +265,4 @@ def layers_of(
         return goal_of(FAST_WORD if compress is True else compress, pow_bits)
     rates = (compress,) if isinstance(compress, int) else tuple(compress)
     check_layers(len(rates))
-    return tuple(LayerLevel(**{**vars(level), "rate": rate}) for rate in rates)
+    return tuple(level.of_layer(rate=rate) for rate in rates)

@@ -13,11 +13,17 @@ from graphprover.protocol.verification import replay
 from graphprover.recursion.head.heads import Child, heads_of
 from graphprover.recursion.head.words import LIST_PLACE
 from graphprover.recursion.kernels.steps import RunSteps
-from graphprover.recursion.layer_tables import layer_rows, layer_tables, stated_values
+from graphprover.recursion.layer_tables import (
+    layer_rows,
+    layer_tables,
+    merged_log_rows,
+    merged_table,
+    stated_values,
+)
 from graphprover.recursion.openings import joined_nodes, nodes_of, openings_of
 from graphprover.recursion.program.assembler import Linked
 from graphprover.recursion.program.verifier import verifier_program
-from graphprover.recursion.traces.machine import TraceInputs, trace_tasks
+from graphprover.recursion.traces.machine import TraceInputs, merged_task, trace_tasks
 from graphprover.recursion.witness.hashes import RowGroup, hashes_of
 from graphprover.recursion.witness.lookups import numbers_of
 from graphprover.recursion.witness.run import Trace, requests, run
@@ -25,11 +31,16 @@ from graphprover.recursion.witness.run_data import OpenedProof, RunData, run_dat
 from graphprover.statement.statement import Statement, Table
 
 
-def layer_statement(proofs: Sequence[tuple[Child, BatchProof]]) -> Statement:
+def layer_statement(proofs: Sequence[tuple[Child, BatchProof]], merged: bool = False) -> Statement:
     """Return the statement that a verifier accepts proofs, with the tasks that make its traces.
 
+    Args:
+        proofs: The proofs.
+        merged: Whether the layer is one table.
+
     Raises:
-        ValueError: The program cannot verify proofs of these layouts, or the layer has too many children.
+        ValueError: The program cannot verify proofs of these layouts, the layer has too many children, or too many rows
+            for one table.
         VerificationError: An opening of a proof is wrong.
         Contradiction: The program refuses a proof.
     """
@@ -45,6 +56,10 @@ def layer_statement(proofs: Sequence[tuple[Child, BatchProof]]) -> Statement:
     (of_list,) = found.lookups_of(np.array([LIST_PLACE], dtype=np.uint64))
     steps = RunSteps(linked.fields, trace.pcs, trace.frames, caps, trace.cells)
     inputs = TraceInputs(found.segments, found.nodes, steps)
+    if merged:
+        log_rows = merged_log_rows(inputs.calls, inputs.machine_rows)
+        task = merged_task(inputs, 1 << log_rows, int(of_list))
+        return Statement([Table(merged_table(linked, log_rows), stated_values(heads), task)])
     tasks = trace_tasks(inputs, layer_rows(inputs.calls, inputs.machine_rows), int(of_list))
     values = {"fixed": stated_values(heads)}
     return Statement([Table(air, values.get(name, []), tasks[name]) for name, air in layer_tables(linked).items()])

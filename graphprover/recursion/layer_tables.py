@@ -16,6 +16,7 @@ from graphprover.recursion.tables.blake3 import Blake3
 from graphprover.recursion.tables.fixed import FIELDS, Fixed
 from graphprover.recursion.tables.fixed import ROWS as FIXED_ROWS
 from graphprover.recursion.tables.machine import RecursionMachine
+from graphprover.recursion.tables.merged import Merged
 from graphprover.recursion.tables.places import ROWS as ROWS_OF_CALL
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # Here, because a prover that verifies its proof describes them once.
 _BLAKE3, _MACHINE = described("blake3 of a layer", Blake3()), described("machine of a layer", RecursionMachine())
+
+MERGED_LOG_ROWS = range(FIXED_ROWS.bit_length() - 1, 23)  # log2 of the rows of a merged layer
 
 _HEIGHTS_STEP = 2  # between the binary logarithms of heights, so that folds by four meet them
 
@@ -34,15 +37,31 @@ def layer_tables(program: "Linked | None") -> dict[str, Air]:
     Args:
         program: The verifier's program; None if the preprocessed columns are known by their commitment only.
     """
-    return {
-        "blake3": _BLAKE3,
-        "machine": _MACHINE,
-        "fixed": Fixed(np.zeros((FIELDS, 0), dtype=np.uint64) if program is None else program.fields, LIST_PLACE),
-    }
+    return {"blake3": _BLAKE3, "machine": _MACHINE, "fixed": _fixed(program)}
+
+
+@cache
+def merged_table(program: "Linked | None", log_rows: int) -> Air:
+    """Return all tables side by side as one.
+
+    Args:
+        program: As in `layer_tables`.
+        log_rows: log2 of the rows, of `MERGED_LOG_ROWS`.
+    """
+    return described("merged layer", Merged((_BLAKE3, _MACHINE), _fixed(program), 1 << log_rows), Merged.side_by_side)
+
+
+def possible_tables() -> tuple[Air, ...]:
+    """Return all tables that a layer may have, for descriptions that have nothing to do with a program or a height."""
+    return *layer_tables(None).values(), merged_table(None, MERGED_LOG_ROWS[0])
+
+
+def _fixed(program: "Linked | None") -> Fixed:
+    return Fixed(np.zeros((FIELDS, 0), dtype=np.uint64) if program is None else program.fields, LIST_PLACE)
 
 
 def stated_values(heads: Heads) -> list[int]:
-    """Return the public values of the table `fixed`: the words of the digest of the list of heads."""
+    """Return the public values of `fixed`, or of the merged table: the words of the digest of the list of heads."""
     numbers: list[int] = np.frombuffer(heads.digest, dtype="<u4").tolist()
     return numbers
 
@@ -65,6 +84,19 @@ def layer_rows(compressions: int, machine_rows: int) -> dict[str, int]:
         above = max(0, (machine // FIXED_ROWS).bit_length() - 1)
         machine = FIXED_ROWS << -(-above // _HEIGHTS_STEP) * _HEIGHTS_STEP
     return {"blake3": blake3, "machine": machine}
+
+
+def merged_log_rows(compressions: int, machine_rows: int) -> int:
+    """Return log2 of the rows of the merged table; arguments are as for `layer_rows`.
+
+    Raises:
+        ValueError: They are more than a layer of one table has.
+    """
+    rows = max(FIXED_ROWS, *(_power(count) for count in (ROWS_OF_CALL * compressions, machine_rows)))
+    log_rows = rows.bit_length() - 1
+    if log_rows not in MERGED_LOG_ROWS:
+        raise ValueError(f"a merged layer has at most 2^{MERGED_LOG_ROWS[-1]} rows, and this one needs 2^{log_rows}")
+    return log_rows
 
 
 def _power(count: int) -> int:

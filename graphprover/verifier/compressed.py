@@ -69,7 +69,7 @@ def verify_aggregate(
     check_members(len(proof.bases), len(proof.layers) - 1, max_members)
     _check_levels(proof, len(statements), security)
     with blamed(partial(last_layer, proof)):
-        verdict = verify_shards(proof.layer, LayerStatement(), security, proximity)
+        verdict = verify_shards(proof.layer, LayerStatement(proof.layer.log_heights), security, proximity)
     headers = _headers(proof, statements, security, proximity, preprocessed)
     with blamed(partial(last_layer, proof)):
         layout_of_proof(proof.layer, headers.statement, shard=False)  # it has proved the heads of these headers
@@ -134,11 +134,12 @@ class Headers:
     children: tuple[Child, ...]  # the proofs that the layer is about
     verdicts: tuple[Verdict, ...]  # on each member, with its own security
     securities: tuple[Security, ...]  # of all proofs
+    log_heights: tuple[int, ...]  # log2 of the rows of the layer's tables
 
     @property
     def statement(self) -> LayerStatement:
         """The statement of the layer."""
-        return LayerStatement(heads_of_headers(self.children))
+        return LayerStatement(self.log_heights, heads_of_headers(self.children))
 
 
 def expect_headers(
@@ -174,7 +175,8 @@ def _headers(
             verdicts.append(expected.verdict([shard for shard in shards if shard is not None]))
             children += children_of(expected, shards)
     walk = _Walk(proof, iter(children), security, proximity, [verdict.security for verdict in verdicts])
-    return Headers(tuple(map(walk.child, proof.children)), tuple(verdicts), tuple(walk.securities))
+    found = tuple(map(walk.child, proof.children))
+    return Headers(found, tuple(verdicts), tuple(walk.securities), proof.layer.log_heights)
 
 
 def _check_levels(proof: CompressedProof, statements: int, security: float) -> None:
@@ -212,7 +214,8 @@ class _Walk:
         """Verify the header of a layer and of all below it."""
         if not own.children:
             return next(self.bases)
-        statement = LayerStatement(heads_of_headers([self.child(below) for below in own.children]))
+        heads = heads_of_headers([self.child(below) for below in own.children])
+        statement = LayerStatement(own.header.log_heights, heads)
         with blamed(partial(name_of, own, self.proof)):
             expected = expect_header(own.header, statement, self.security, self.proximity)
             self.securities.append(expected.security)

@@ -4,15 +4,18 @@ import logging
 import marshal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from graphprover.air import Air, described
 from graphprover.air.air import run_definition
+from graphprover.air.description import AirDescription
 from graphprover.air.packed import pack, unpack
-from graphprover.recursion.layer_tables import layer_tables
+from graphprover.recursion.layer_tables import layer_tables, merged_table
+from graphprover.recursion.tables.merged import Merged
 from graphprover.runtime import files
 from graphprover.vm.statement.statement import _same_for_all
 from graphprover.vm.statement.table_numbers import CHIP_TABLES, SHARED, TableNumber
@@ -65,10 +68,11 @@ def test_a_packed_description_is_the_definition(part: int) -> None:
 def test_a_packed_description_of_a_layer_is_the_definition() -> None:
     for air in layer_tables(None).values():
         check_packed(air)
+    check_packed(merged_table(None, 16), Merged.side_by_side)
 
 
-def check_packed(air: Air) -> None:
-    description = run_definition(air)
+def check_packed(air: Air, make: Callable[[Any], AirDescription] = run_definition) -> None:
+    description = make(air)
     found = unpack(marshal.loads(marshal.dumps(pack(description))))
     computed = set(found.__dict__) - set(description.__dataclass_fields__)
     assert found == description and computed == {"degrees", "depths", "log_quotient_chunks", "lookups"}

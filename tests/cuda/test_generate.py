@@ -11,6 +11,7 @@ from graphprover.jobs.opening import load_packaged
 from graphprover.jobs.programs import packaged_names
 from graphprover.kernels.cuda import generate
 from graphprover.kernels.cuda.source_cache import made_lookups, made_quotient
+from graphprover.recursion.layer_tables import possible_tables
 from graphprover.vm.statement.statement import Machine
 from graphprover.vm.statement.table_numbers import LANES, TableNumber
 from graphprover.vm.tables.chips import CHIPS, IN_PLACE
@@ -98,6 +99,14 @@ def test_every_table_of_the_machine_compiles(record_kernels):
 @pytest.mark.slow
 def test_tables_of_several_instructions_a_row_compile(record_kernels):
     kernels = nvrtc.compile_all(jobs((CHIPS[name](LANES[-1]).describe() for name in LANED), "sm_90"))
+    record_kernels(kernels)
+    check(kernels, stack=4096)
+
+
+@pytest.mark.slow
+def test_tables_of_layers_compile(record_kernels):
+    """Of three tables, and the merged one."""
+    kernels = nvrtc.compile_all(jobs((air.describe() for air in possible_tables()), "sm_90"))
     record_kernels(kernels)
     check(kernels, stack=4096)
 

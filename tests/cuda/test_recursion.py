@@ -1,6 +1,7 @@
 """The GPU's traces of the recursion machine equal the CPU's, word for word."""
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from graphprover import Prover, prove, prove_many
 from graphprover.device import CpuDevice
 from graphprover.recursion.tables.machine import ADDRESS
 from graphprover.recursion.traces.nodes import Nodes, fill_nodes
+from graphprover.statement.trace_task import make
 from tests.recursion import layered, test_calls, test_kernels, test_machine, test_nodes, test_segments, test_steps
 from tests.recursion.machines import main_of
 
@@ -86,8 +88,9 @@ def test_proofs_of_rows_of_each_kind(statement, device) -> None:  # type: ignore
     assert prove(made, device=device) == prove(made, device=CpuDevice(2))
 
 
-def test_proofs_of_layers(device) -> None:  # type: ignore[no-untyped-def]
-    made = layered.child("two heights").statement()
+@pytest.mark.parametrize("merged", [False, True])
+def test_proofs_of_layers(merged, device) -> None:  # type: ignore[no-untyped-def]
+    made = layered.child("two heights").statement(merged=merged)
     assert prove(made, device=device) == prove(made, device=CpuDevice(2))
 
 
@@ -98,3 +101,12 @@ def test_layers_beside_other_proofs_change_no_byte() -> None:
     jobs = [prover.job(struct.pack("<Q", 3000 << number % 3)) for number in range(12)]
     expected = [job.make("threads", "cuda").proof for job in jobs]
     assert [result.proof for result in prove_many(jobs, "threads", "cuda")] == expected
+
+
+def test_traces_of_a_merged_layer(device) -> None:  # type: ignore[no-untyped-def]
+    """Also with rows that nothing needs, in which the preprocessed columns repeat."""
+    (table,) = layered.child("two heights").statement(merged=True).tables
+    for rows in (1 << 16, 1 << 17):
+        task = replace(table.main, fixed={**table.main.fixed, "rows": rows}, shape=(table.main.shape[0], rows))
+        there = make(device, task, {})
+        np.testing.assert_array_equal(there.get(), make(CpuDevice(2), task, {}))

@@ -144,7 +144,7 @@ def test_layers_have_lower_rates_than_bases() -> None:
         subjects = layers.subjects_of(proof, [own.program.statement_of(proof)], level)
         parameters = layers.LayerJob(tuple(subjects), level).prepare().layout.parameters
         assert parameters.log_blowup == log_blowup
-        assert LayerStatement().preprocessed_cap(parameters)
+        assert LayerStatement([16] * 3).preprocessed_cap(parameters)
     with pytest.raises(ValueError, match=r"rate 1/128: choose 1/2, .* or 1/64"):
         prover(rate=128)
 

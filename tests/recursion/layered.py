@@ -64,9 +64,9 @@ class Child:
     binding: bytes
     shard: ShardTerms | None = None
 
-    def statement(self) -> Statement:
+    def statement(self, merged: bool = False) -> Statement:
         """Return the statement that the proof is accepted."""
-        return layer_statement([(self.stated, self.proof)])
+        return layer_statement([(self.stated, self.proof)], merged)
 
     @property
     def stated(self) -> Stated:

@@ -12,7 +12,7 @@ REDUNDANT = {
     "the parameters of shards, in common": "the header of a proof in shards is refused before, by `ShardedProof`",
     "the nonces of shards, in common": "`proof.compressed` has compared them",
 }
-_LAST = "verify_shards(proof.layer, LayerStatement(), {}, {})"
+_LAST = "verify_shards(proof.layer, LayerStatement(proof.layer.log_heights), {}, {})"
 _INNER = "expect_header(own.header, statement, {}, {})"
 _MEMBER = "expect_header(member, statement, {}, {}, own)"
 _HEADER = "expect_header(proof.layer, headers.statement, {}, {})"

@@ -58,7 +58,7 @@ def test_honest_proofs_are_accepted(name: str) -> None:
 def test_the_cases_have_every_shape() -> None:
     layouts = [child(name).layout for name in CASES]
     assert {1, 2, 3} <= {log_arity for layout in layouts for log_arity in layout.fold_log_arities}
-    assert {1, 2, 3, 6} == {layout.parameters.log_blowup for layout in layouts}
+    assert {1, 2, 3, 8} == {layout.parameters.log_blowup for layout in layouts}
     assert max(len(layout.fri_log_heights) for layout in layouts) >= 5
     assert min(len(layout.fri_log_heights) for layout in layouts) == 1
     assert {len(layout.rounds) for layout in layouts} == {3, 4}

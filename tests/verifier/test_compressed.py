@@ -23,11 +23,11 @@ from graphprover import (
 from graphprover.proof.compressed import MOST_LAYERS, Accepted, any_proof_from_bytes
 from graphprover.proof.sharded import proof_from_bytes
 from graphprover.protocol.layout import make_layout
-from graphprover.protocol.parameters import KECCAK, LAYER_RATES
+from graphprover.protocol.parameters import KECCAK
 from graphprover.protocol.security import JOHNSON_PROXIMITY, UNIQUE_PROXIMITY
 from graphprover.prover import layers
 from graphprover.recursion.head.entries import ENTRIES
-from graphprover.recursion.layer_tables import layer_tables
+from graphprover.recursion.layer_tables import layer_tables, merged_table
 from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.witness.run import Contradiction
 from graphprover.runtime.files import COMPRESSED_MAGIC
@@ -237,10 +237,11 @@ def test_other_numbers_of_members_are_refused() -> None:
 
 def test_a_layer_without_a_commitment_is_refused() -> None:
     parameters = compressed().layer.parameters
-    assert LayerStatement().preprocessed_cap(parameters)
+    known = LayerStatement(compressed().layer.log_heights)
+    assert known.preprocessed_cap(parameters)
     for change in ({"hash": KECCAK}, {"cap_height": 1}):
         with pytest.raises(VerificationError, match=r"^there is no commitment for") as refused:
-            LayerStatement().preprocessed_cap(replace(parameters, **change))  # type: ignore[arg-type]
+            known.preprocessed_cap(replace(parameters, **change))  # type: ignore[arg-type]
         assert refused.value.rule == "compressed.commitment"
 
 
@@ -372,11 +373,15 @@ def test_a_verification_needs_no_program(tmp_path: Path) -> None:
 def test_the_key_is_the_one_of_the_tables() -> None:
     """After a change of tables or program: python scripts/recursion_key.py."""
     program = verifier_program()
-    assert commitments(program, LAYER_RATES.values()) == COMMITMENTS
+    assert commitments(program) == COMMITMENTS
     assert program.marks == ENTRIES
 
 
 def test_the_key_commits_as_a_prover_does() -> None:
-    parameters = compressed().layer.parameters
-    tables = [Table(air) for air in layer_tables(verifier_program()).values()]
-    assert Statement(tables).preprocessed_cap(parameters) == LayerStatement().preprocessed_cap(parameters)
+    parameters, program = compressed().layer.parameters, verifier_program()
+    tables = [Table(air) for air in layer_tables(program).values()]
+    known = LayerStatement(compressed().layer.log_heights)
+    assert Statement(tables).preprocessed_cap(parameters) == known.preprocessed_cap(parameters)
+    for log_rows in (16, 17):  # of a merged layer
+        merged = Statement([Table(merged_table(program, log_rows))])
+        assert merged.preprocessed_cap(parameters) == LayerStatement([log_rows]).preprocessed_cap(parameters)

@@ -33,8 +33,32 @@ class MessageTag(IntEnum):
     ROW = 6  # tree, layer, index, kind, counter, first address, end address, 2 sums of 3 coordinates: a chunk of a row
     STEP = 7  # address of an instruction, its flags as one number, two constants, the offsets of four operands
     REST = 8  # number, 8 words: the other half of this block
+    # In a merged layer, of the messages of the other buses, which are the elements.
+    XOR = 9
+    XOR_4 = 10
+    XOR_7 = 11
+    HALVES = 12
+    MEMORY = 13
 
 
 def message(tag: MessageTag, *fields: Any) -> list[Any]:
     """Return the elements of a message."""
-    return [*[0] * (_WIDTH - 1 - len(fields)), int(tag), *fields]
+    return [*_before(tag, len(fields)), *fields]
+
+
+def _before(tag: MessageTag, elements: int) -> list[int]:
+    """Return what is before the elements of a message."""
+    return [*[0] * (_WIDTH - 1 - elements), int(tag)]
+
+
+MERGED = {
+    bus: _before(tag, elements)
+    for bus, tag, elements in (
+        (XOR, MessageTag.XOR, 3),
+        (XOR_4, MessageTag.XOR_4, 4),
+        (XOR_7, MessageTag.XOR_7, 4),
+        (HALVES, MessageTag.HALVES, 1),
+        (MEMORY, MessageTag.MEMORY, 4),
+    )
+}
+"""The elements before a message of each other bus on the bus of the machine, in a merged layer."""

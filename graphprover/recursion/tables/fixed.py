@@ -57,6 +57,7 @@ class Fixed(Air):
         self._place = place
 
     def preprocessed_trace(self) -> np.ndarray:
+        """Return the columns of `ROWS` rows."""
         pairs = np.arange(ROWS, dtype=np.uint64)
         x, y = pairs >> np.uint64(8), pairs & np.uint64(255)
         z = x ^ y

@@ -30,6 +30,7 @@ from graphprover.statement.trace_task import TraceTask
 
 _IV = np.array(IV, dtype=np.uint32)
 _PARAMETERS = np.array(NODE_PARAMETERS, dtype=np.uint32)
+_WIDTHS = blake3.WIDTH, columns.WIDTH, fixed.WIDTH
 T = TypeVar("T", RowSegments, Nodes, RunSteps)
 
 
@@ -72,7 +73,7 @@ def trace_tasks(inputs: TraceInputs, rows: Mapping[str, int], of_list: int) -> d
         rows: The rows of `blake3` and of `machine`.
         of_list: Lookups of the list of heads.
     """
-    load = TraceTask("inputs", load_inputs, {"inputs": inputs})
+    load = _load(inputs)
     with_rows = {name: {"rows": rows[name]} for name in rows}
     fixed_numbers = {"blake3_rows": rows["blake3"], "of_list": of_list}
     return {
@@ -80,6 +81,16 @@ def trace_tasks(inputs: TraceInputs, rows: Mapping[str, int], of_list: int) -> d
         "machine": TraceTask("machine", machine_trace, with_rows["machine"], (load,), (columns.WIDTH, rows["machine"])),
         "fixed": TraceTask("fixed", fixed_trace, fixed_numbers, (load,), (fixed.WIDTH, fixed.ROWS)),
     }
+
+
+def merged_task(inputs: TraceInputs, rows: int, of_list: int) -> TraceTask:
+    """Return the trace task of the merged table; arguments are as for `trace_tasks`."""
+    numbers = {"rows": rows, "of_list": of_list}
+    return TraceTask("layer", merged_trace, numbers, (_load(inputs),), (sum(_WIDTHS), rows))
+
+
+def _load(inputs: TraceInputs) -> TraceTask:
+    return TraceTask("inputs", load_inputs, {"inputs": inputs})
 
 
 def load_inputs(device: Device, *, inputs: TraceInputs) -> Loaded:
@@ -122,21 +133,36 @@ def blake3_trace(device: Device, inputs: Loaded, *, rows: int) -> Array:
     return main
 
 
+def merged_trace(device: Device, inputs: Loaded, *, rows: int, of_list: int) -> Array:
+    """Return the trace of the merged table: the columns of all tables."""
+    main = device.arrays.zeros((sum(_WIDTHS), rows), dtype=np.uint64)
+    of_machine = blake3.WIDTH + columns.WIDTH
+    fill_blake3(device, inputs.calls, main[: blake3.WIDTH])
+    _fill_machine(device, inputs, main[blake3.WIDTH : of_machine])
+    main[of_machine:, : fixed.ROWS] = fixed_trace(device, inputs, blake3_rows=rows, of_list=of_list)
+    return main
+
+
 def machine_trace(device: Device, inputs: Loaded, *, rows: int) -> Array:
     """Return the trace of `RecursionMachine`: steps, segments, nodes; and memory with its lookups."""
+    main = device.arrays.zeros((columns.WIDTH, rows), dtype=np.uint64)
+    _fill_machine(device, inputs, main)
+    return main
+
+
+def _fill_machine(device: Device, inputs: Loaded, main: Array) -> None:
+    """Write the trace of `RecursionMachine` into zeros."""
     steps, segments, arrays = inputs.steps, inputs.segments, device.arrays
-    main = arrays.zeros((columns.WIDTH, rows), dtype=np.uint64)
     fill_steps(device, steps, main)
     fill_segments(device, segments, inputs.digests, steps.cells, main, len(steps.pcs))
     fill_nodes(main, inputs.nodes, len(steps.pcs) + segments.rows)
     size = steps.cells.shape[1]
-    main[ADDRESS] = arrays.arange(rows, dtype=np.uint64)
+    main[ADDRESS] = arrays.arange(main.shape[1], dtype=np.uint64)
     main[VALUE : VALUE + len(steps.cells), :size] = steps.cells
     counts = arrays.zeros(size, dtype=np.uint64)
     count_operands(device, steps, counts)
     count_cells(device, segments, counts)
     main[LOOKED_UP, :size] = counts
-    return main
 
 
 def fixed_trace(device: Device, inputs: Loaded, *, blake3_rows: int, of_list: int) -> Array:
