@@ -138,6 +138,7 @@ def tree(found: Tree) -> Facts:
         {
             "rate": own.layer.level.rate,
             "pow_bits": own.layer.level.pow_bits,
+            "merged": own.layer.level.merged,
             "layers": own.layers,
             "compressions": round(own.compressions),
             "log_rows": list(own.layer.log_heights),

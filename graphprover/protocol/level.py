@@ -80,6 +80,7 @@ class LayerLevel(Level):
     """The level of a layer, which has a rate: also lower ones than other proofs."""
 
     rate: int = LAYER_RATE  # the rate is 1/rate
-    merged: bool = False  # whether the layer is one table (docs/recursion.md, "Merged layers")
+    # Whether the layer is one table (docs/recursion.md, "Merged layers"), if the key has a commitment of its height.
+    merged: bool = False
 
     OFFERED: ClassVar[Mapping[int, int]] = LAYER_RATES

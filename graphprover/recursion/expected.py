@@ -19,7 +19,7 @@ from graphprover.recursion.head.head import head_of
 from graphprover.recursion.head.memory_areas import Name, Unit, main_tree, records_of_height, row_widths
 from graphprover.recursion.head.messages import ShardTerms, further_digests
 from graphprover.recursion.head.words import SHIFT, STREAM_WORDS, UNROLLED, HeadWord
-from graphprover.recursion.layer_tables import layer_rows
+from graphprover.recursion.layer_tables import layer_rows, merged_log_rows
 from graphprover.recursion.tables.segments import QUARTERS, padded
 
 MARGIN = 0.01  # the largest error of the compressions of proofs with 128 bits of security
@@ -82,8 +82,19 @@ class LayerWork:
     @property
     def log_heights(self) -> tuple[int, int]:
         """log2 of the rows of `blake3` and of `machine`. A number less than 1 % below a power of two counts as more."""
-        found = layer_rows(*(round(count * (1 + MARGIN)) for count in (self.compressions, self.machine_rows)))
+        found = layer_rows(*self._most)
         return found["blake3"].bit_length() - 1, found["machine"].bit_length() - 1
+
+    @property
+    def merged_log_rows(self) -> int:
+        """log2 of the rows of a merged layer, as `log_heights`; raises ValueError as that of `layer_tables`."""
+        return merged_log_rows(*self._most)
+
+    @property
+    def _most(self) -> tuple[int, int]:
+        """The compressions and rows of `machine` that are counted."""
+        calls, rows = (round(count * (1 + MARGIN)) for count in (self.compressions, self.machine_rows))
+        return calls, rows
 
 
 def run_work() -> LayerWork:

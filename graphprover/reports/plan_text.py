@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from graphprover.graphs.batches import Hold, Holds
 from graphprover.graphs.planner.plan import Plan, Task
 from graphprover.graphs.planner.shard_memory import ShardsPlan
-from graphprover.graphs.planner.trees import Tree
+from graphprover.graphs.planner.trees import Tree, text_of_layer
 from graphprover.graphs.proof_graph import Keep
 from graphprover.graphs.rounds.transcript import TRANSCRIPT
 from graphprover.proving.plan import RateCost
@@ -56,7 +56,7 @@ def trees_rows(trees: Sequence[Tree]) -> list[list[tuple[str, ...]]]:
     rows: list[tuple[str, ...]] = [("base", "layers", "work", "proof", "time", "peak memory")]
     for tree in trees:
         bits = [tree.base.pow_bits, *(level.pow_bits for level in tree.layers)]
-        rates = f"1/{tree.base.rate}", ", ".join(f"1/{level.rate}" for level in tree.layers)
+        rates = f"1/{tree.base.rate}", ", ".join(map(text_of_layer, tree.layers))
         work = ", ".join(f"2^{own}" for own in bits)
         rows.append((*rates, work, bytes_text(tree.bytes), time_text(tree.seconds), bytes_text(tree.memory)))
     (best, *_) = trees

@@ -58,6 +58,11 @@ class LayerStatement(Statement):
         return (bytes.fromhex(known[log_blowup]),)
 
 
+def has_commitment(log_rows: int, rate: int) -> bool:
+    """Return whether the key has the commitment of a merged layer with 2^log_rows rows at the rate 1/``rate``."""
+    return LAYER_RATES[rate] in COMMITMENTS.get(log_rows, {})
+
+
 def commitments(program: "Linked") -> dict[int, dict[int, str]]:
     """Compute the commitments with the verifier's program.
 

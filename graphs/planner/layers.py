@@ -14,8 +14,9 @@ from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.layout import Layout, make_layout
 from graphprover.protocol.level import LAYER_RATE, LayerLevel
 from graphprover.recursion.expected import LayerWork, run_work, work_about
-from graphprover.recursion.layer_tables import layer_tables
+from graphprover.recursion.layer_tables import layer_tables, merged_table
 from graphprover.recursion.tables.fixed import ROWS as FIXED_ROWS
+from graphprover.verifier.layer_key import has_commitment
 
 # On a GPU, fitted to proofs of guests and of layers (docs/compressed.md): the time of a task over its lower bound, that
 # of a layer's task which multiplies most of the time (quotients, lookups), and the host's time for each task.
@@ -62,20 +63,34 @@ class ProofCost:
 class LayerShape:
     """The shape of a layer."""
 
-    log_heights: tuple[int, int]  # log2 of the rows of `blake3` and of `machine`
+    log_heights: tuple[int, ...]  # log2 of the rows of `blake3` and of `machine`, or of the merged table
     level: LayerLevel
 
 
 def shape_with(work: LayerWork, level: LayerLevel) -> LayerShape:
-    """Return the shape of a layer with the work about all its children."""
-    return LayerShape((run_work() + work).log_heights, level)
+    """Return the shape of a layer with the work about all its children.
+
+    Raises:
+        ValueError: There is no merged layer of this height at the rate of the level.
+    """
+    own = run_work() + work
+    if not level.merged:
+        return LayerShape(own.log_heights, level)
+    log_rows = own.merged_log_rows
+    if not has_commitment(log_rows, level.rate):
+        raise ValueError(f"no merged layer has 2^{log_rows} rows at 1/{level.rate}")
+    return LayerShape((log_rows,), level)
 
 
 @lru_cache(maxsize=1024)
 def layout_of(layer: LayerShape) -> Layout:
     """Return the layout of a layer; raises ValueError if no parameters reach the level."""
-    tables = [air.describe() for air in layer_tables(None).values()]
-    heights = (*layer.log_heights, FIXED_ROWS.bit_length() - 1)
+    airs, heights = [*layer_tables(None).values()], layer.log_heights
+    if layer.level.merged:
+        airs = [merged_table(None, heights[0])]
+    else:
+        heights = (*heights, FIXED_ROWS.bit_length() - 1)
+    tables = [air.describe() for air in airs]
     return make_layout(tables, heights, layer.level.parameters([(tables, heights)], LAYER_RATE))
 
 

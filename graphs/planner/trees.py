@@ -29,7 +29,7 @@ from graphprover.graphs.planner.layers import (
 from graphprover.proof.compressed import MOST_CHILDREN
 from graphprover.protocol.goal import Goal
 from graphprover.protocol.layout import Layout, make_layout
-from graphprover.protocol.level import COMPRESSED_POW_BITS, MOST_POW_BITS, LayerLevel, Level
+from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, MOST_POW_BITS, LayerLevel, Level
 from graphprover.protocol.parameters import LAYER_RATES, SMALL
 from graphprover.recursion.expected import LayerWork, work_about
 from graphprover.recursion.tables.places import ROWS as ROWS_OF_CALL
@@ -40,6 +40,7 @@ FAST_BYTES, FAST_BYTES_OF_CPU = 300 << 10, 512 << 10
 HEADER_BYTES = 330  # of a compressed proof: of each proof whose payload it has not
 BASE_RATES = (2, 4, 8, 16, 32)
 BITS = (COMPRESSED_POW_BITS, 26, 28, MOST_POW_BITS)  # of the proofs of work before the queries
+LEAST_MERGED = 16  # N of the highest rate 1/N of a merged layer: at higher ones its smaller proof does not pay
 MOST_CHAIN = 3  # layers one about another from the first one about all shards on
 MOST_LOG, LEAST_LOG = 18, 14  # of the compressions of a layer about several proofs
 KEPT = 5  # trees that a search returns
@@ -62,7 +63,7 @@ class TreeLevel:
 
     @property
     def filled(self) -> float:
-        """The part of the rows of `blake3` that compressions fill; beyond all of them the rows double."""
+        """The part of the rows of `blake3`, or of a merged layer, that compressions fill."""
         return self.compressions * ROWS_OF_CALL / (1 << self.layer.log_heights[0])
 
 
@@ -97,8 +98,13 @@ class Tree:
     @property
     def text(self) -> str:
         """The choice as a text: base 1/4, layers 1/8, 1/64."""
-        layers = ", ".join(f"1/{level.rate}" for level in self.layers)
+        layers = ", ".join(map(text_of_layer, self.layers))
         return f"base 1/{self.base.rate}, layer{'s' * (len(self.layers) > 1)} {layers}"
+
+
+def text_of_layer(level: LayerLevel) -> str:
+    """Return a layer as a text: its rate, and whether it is merged."""
+    return f"1/{level.rate}{' merged' * level.merged}"
 
 
 Chain = tuple[TreeLevel, ...]  # layers one about another
@@ -194,9 +200,16 @@ def _choices(goal: Goal) -> tuple[int, ...]:
     return BITS if goal.pow_bits is None else (goal.pow_bits,)
 
 
-def _layer_level(like: Level, rate: int, bits: int) -> LayerLevel:
-    """Return the level of a layer with the security of another proof."""
-    return LayerLevel(like.security, rate, like.proximity, like.hash, bits)
+@lru_cache(maxsize=64)
+def _layer_levels(like: Level, choices: tuple[int, ...]) -> tuple[LayerLevel, ...]:
+    """Return the levels of a layer that may be chosen, with the security of another proof."""
+    own = LayerLevel(like.security, LAYER_RATE, like.proximity, like.hash)
+    found = product(LAYER_RATES, choices, (False, True))
+    return tuple(
+        replace(own, rate=rate, pow_bits=bits, merged=merged)
+        for rate, bits, merged in found
+        if not merged or rate >= LEAST_MERGED
+    )
 
 
 def _caps(works: Sequence[LayerWork]) -> Sequence[int]:
@@ -240,16 +253,16 @@ def _together(seconds: Sequence[float], target: Target) -> float:
 
 
 def _trees(
-    base: Level, layouts: Sequence[Layout], cost: ProofCost, target: Target, choices: Sequence[int]
+    base: Level, layouts: Sequence[Layout], cost: ProofCost, target: Target, choices: tuple[int, ...]
 ) -> list[Tree]:
     """Return the trees about shards that fit the memory, without those that another one betters in time and bytes."""
     works = [work_about(layout) for layout in layouts]
     found = list[tuple[float, int, int, int, Chain]]()
-    for rate, bits, most in product(LAYER_RATES, choices, _caps(works)):
-        joins = _joined(works, [False] * len(works), _layer_level(base, rate, bits), most, target)
+    for level, most in product(_layer_levels(base, choices), _caps(works)):
+        joins = _joined(works, [False] * len(works), level, most, target)
         if not joins:
             continue
-        for chain in _chains(joins[-1].layer, MOST_CHAIN - 1, tuple(choices), target):
+        for chain in _chains(joins[-1].layer, MOST_CHAIN - 1, choices, target):
             levels = (*joins, *chain)
             found.append((_seconds(levels), _bytes(levels), most, len(joins), levels))
     cells, shards = sum(map(cells_of, layouts)), len(layouts)
@@ -304,9 +317,12 @@ def _joined(
 
 
 def _level(groups: Sequence[LayerWork], level: LayerLevel, target: Target) -> tuple[TreeLevel, list[LayerShape]] | None:
-    """Return a level of a tree with its layers; None if one does not fit the memory."""
-    layers = [shape_with(work, level) for work in groups]
-    costs = [cost_of_layer(layer, target) for layer in layers]
+    """Return a level of a tree with its layers; None if there is none, or one does not fit the memory."""
+    try:
+        layers = [shape_with(work, level) for work in groups]
+        costs = [cost_of_layer(layer, target) for layer in layers]
+    except ValueError:  # no merged layer has these rows, or no parameters reach the level
+        return None
     memory = max(cost.memory for cost in costs)
     if not target.fits(memory):
         return None
@@ -332,13 +348,12 @@ def _chains(
     A chain that takes longer than another one and has no fewer bytes is left out.
     """
     found: list[Chain] = [()]
-    rates = [rate for rate in LAYER_RATES if most and rate >= layer.level.rate]
-    work = work_about_layer(layer) if rates else LayerWork()
-    for rate, bits in product(rates, choices):
-        with suppress(ValueError):
-            own = _level([work], _layer_level(layer.level, rate, bits), target)
-            if own:
-                found += [(own[0], *chain) for chain in _chains(own[0].layer, most - 1, choices, target)]
+    levels = [level for level in _layer_levels(layer.level, choices) if most and level.rate >= layer.level.rate]
+    work = work_about_layer(layer) if levels else LayerWork()
+    for level in levels:
+        own = _level([work], level, target)
+        if own:
+            found += [(own[0], *chain) for chain in _chains(own[0].layer, most - 1, choices, target)]
 
     def cost(chain: Chain) -> tuple[float, int]:
         return _seconds(chain), bytes_of_layer(chain[-1].layer if chain else layer)
@@ -385,7 +400,7 @@ def _ranked(trees: Iterable[Tree], goal: Goal, target: Target, any_size: bool = 
         found = sorted(trees, key=lambda tree: (max(tree.seconds, within), tree.bytes, tree.seconds))
     if not found:
         raise ValueError("no tree of layers reaches the level in the memory of the device: give rates, or more shards")
-    kept = dict[tuple[int | None, ...], Tree]()
+    kept = dict[str, Tree]()
     for tree in found:
-        kept.setdefault((tree.base.rate, *(own.rate for own in tree.layers)), tree)
+        kept.setdefault(tree.text, tree)
     return tuple(kept.values())[:KEPT]

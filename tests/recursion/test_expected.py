@@ -1,7 +1,7 @@
 """The expected work of a layer is the one that it has."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -12,7 +12,9 @@ from graphprover.recursion.program.verifier import verifier_program
 from graphprover.recursion.traces.machine import TraceInputs
 from graphprover.recursion.witness.run import run
 from graphprover.recursion.witness.run_data import run_data
-from tests.recursion.layered import CASES, SHARDS, Child, child
+from graphprover.statement.statement import with_traces
+from tests.interop.tables import PLAIN
+from tests.recursion.layered import CASES, SHARDS, Child, child, child_of
 
 NAMES = (*CASES, *SHARDS)
 
@@ -55,6 +57,13 @@ def test_the_work_about_several_proofs_is_the_sum() -> None:
     several = [child(name) for name in ("one height", "a shard", "two heights", "one height")]
     work = expected(several)
     assert Taken(work.steps, work.cells) == taken(several)
+
+
+def test_a_merged_layer_is_a_child_as_any_other() -> None:
+    parameters = replace(PLAIN, log_blowup=2, num_queries=3, log_final_poly_len=5, max_log_arity=3, cap_height=0)
+    own = child_of(with_traces(child("one height").statement(merged=True)).tables, parameters)
+    work = expected([own])
+    assert len(own.layout.tables) == 1 and Taken(work.steps, work.cells) == taken([own])
 
 
 def test_one_query_meets_a_row_of_each_height_and_all_nodes_above() -> None:

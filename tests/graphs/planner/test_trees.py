@@ -52,9 +52,9 @@ def said(tree: Tree) -> tuple[int | None, ...]:
 def test_the_fastest_tree_of_a_usual_size(shapes: Shapes) -> None:
     best, *others = best_trees(shapes, LEVEL, Goal(), SHARED)
     assert said(best) == (8, 32) and best.bytes <= FAST_BYTES
-    assert [level.layer.log_heights for level in best.levels] == [(18, 18)]
+    assert [level.layer.log_heights for level in best.levels] == [(18,)] and best.layers[0].merged
     assert all(other.seconds >= best.seconds and other.bytes <= FAST_BYTES for other in others)
-    assert len({said(tree) for tree in (best, *others)}) == 5
+    assert len({tree.text for tree in (best, *others)}) == 5
     on_cpu = best_trees(shapes, LEVEL, Goal(), ON_CPU)[0]
     assert said(on_cpu) == (8, 8) and FAST_BYTES < on_cpu.bytes <= FAST_BYTES_OF_CPU
 
@@ -63,7 +63,7 @@ def test_the_smallest_tree_and_the_smallest_within_a_time(shapes: Shapes) -> Non
     fastest = best_trees(shapes, LEVEL, Goal(), SHARED)[0]
     smallest = best_trees(shapes, LEVEL, goal_of("small"), SHARED)[0]
     within = [best_trees(shapes, LEVEL, goal_of(f"{seconds}s"), SHARED)[0] for seconds in (0.3, 0.45, 10)]
-    assert smallest.layers[-1].rate == 256 and smallest.bytes < 222 << 10
+    assert smallest.layers[-1].rate == 256 and smallest.bytes < 200 << 10
     assert within[-1].bytes == smallest.bytes < within[1].bytes < within[0].bytes < fastest.bytes
     assert all(tree.seconds <= seconds for tree, seconds in zip(within, (0.3, 0.45, 10), strict=True))
     late = best_trees(shapes, LEVEL, goal_of("0.001s"), SHARED)[0]  # no tree is as fast
