@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from graphprover import CompressedProof, Proof, Prover, VerificationError
+from graphprover.air.degree import at_rate
 from graphprover.air.description import AirDescription
 from graphprover.air.evaluate import evaluate
 from graphprover.field import P, array_add, array_mul, array_sub
@@ -16,11 +17,14 @@ from graphprover.graphs.executor_names import THREADS
 from graphprover.proof.compressed import Accepted
 from graphprover.proof.sizes import expected_sizes
 from graphprover.protocol.level import LayerLevel
-from graphprover.protocol.parameters import BLAKE3
+from graphprover.protocol.parameters import BLAKE3, LAYER_RATES
 from graphprover.protocol.proof import decode
 from graphprover.prover.layer_tree import nodes_of
+from graphprover.prover.layers import subjects_of
 from graphprover.proving.compress import prove_tree
 from graphprover.proving.executor import executor_of
+from graphprover.recursion.expected import run_work, work_about
+from graphprover.recursion.layer import layer_statement
 from graphprover.recursion.layer_tables import MERGED_LOG_ROWS, layer_tables, merged_log_rows, merged_table
 from graphprover.recursion.program.assembler import Assembler
 from graphprover.recursion.tables import blake3, columns, fixed
@@ -64,6 +68,8 @@ def test_costs() -> None:
     assert (own.main_width, own.preprocessed_width, len(own.lookups), own.log_quotient_chunks) == (247, 12, 24, 2)
     words = own.main_width + own.preprocessed_width + own.permutation_width + (3 << own.log_quotient_chunks)
     assert (words, cells_per_row(own)) == (346, 334)
+    low = at_rate(own, LAYER_RATES[128])
+    assert (len(low.lookups), low.log_quotient_chunks, cells_per_row(low)) == (12, 3, 310)
     text = (ROOT / "docs/recursion.md").read_text()
     assert "| merged layer | 16 a compression, and as `machine` | 247 | 12 | 24 | 4 | 334 a row |" in text
 
@@ -298,6 +304,15 @@ def test_a_layer_about_a_merged_layer() -> None:
         other = Accepted(replace(first, log_heights=heights), proof.children[0].children)
         with pytest.raises(VerificationError, match=r"^layer"):
             PROVER.verify(CompressedProof((other,), proof.layer))
+
+
+def test_the_work_about_a_merged_layer_is_expected() -> None:
+    proof = of_layers(MERGED_LEVEL)
+    (subject,) = subjects_of(proof, [PROVER.program.statement_of(proof.header)], MERGED_LEVEL)
+    (task,) = layer_statement([(subject.child, subject.batch)]).tables[0].main.needs
+    steps, work = task.fixed["inputs"].steps, run_work() + work_about(subject.child.layout)
+    assert (len(steps.pcs), steps.cells.shape[1]) == (work.steps, work.cells)
+    assert task.fixed["inputs"].calls == pytest.approx(work.compressions, rel=0.05)
 
 
 def test_rows_of_a_merged_layer() -> None:
