@@ -6,7 +6,11 @@ from types import ModuleType
 
 
 def module_at(path: Path) -> ModuleType:
-    """Import the module in a file, without a cache."""
+    """Import the module in a file, without a cache.
+
+    Another text of the same length in the same second would pass for the one whose bytecode is there.
+    """
+    Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
