@@ -28,8 +28,8 @@ from figures import Figures, add_option
 GUEST = "examples/guests/fib_iterative.elf"
 COMMANDS = {
     "first proof": [],
-    "first small proof": ["--rate", "8", "--compress", "8,64"],
-    "small proof again": ["--rate", "8", "--compress", "8,64"],
+    "first small proof": ["--compress", "fast"],
+    "small proof again": ["--compress", "fast"],
 }
 KINDS = ("lookups", "quotients", "CuPy's", "others")
 POLL = 0.005  # seconds

@@ -37,6 +37,7 @@ from graphprover.statement.cells import cells_of
 
 # The size of the fastest proofs. Of a proof on a CPU a smaller one takes several times as long.
 FAST_BYTES, FAST_BYTES_OF_CPU = 300 << 10, 512 << 10
+SIZE_MARGIN = 0.015  # of an expected size: two and a half standard deviations
 HEADER_BYTES = 330  # of a compressed proof: of each proof whose payload it has not
 BASE_RATES = (2, 4, 8, 16, 32)
 BITS = (COMPRESSED_POW_BITS, 26, 28, MOST_POW_BITS)  # of the proofs of work before the queries
@@ -393,7 +394,7 @@ def _ranked(trees: Iterable[Tree], goal: Goal, target: Target, any_size: bool = 
     if any_size:
         found = sorted(trees, key=lambda tree: tree.seconds)
     elif goal.seconds is None:
-        most = FAST_BYTES_OF_CPU if target.kind == CPU else FAST_BYTES
+        most = round((FAST_BYTES_OF_CPU if target.kind == CPU else FAST_BYTES) / (1 + SIZE_MARGIN))
         found = sorted(trees, key=lambda tree: (max(tree.bytes, most), tree.seconds))
     else:
         within = goal.seconds

@@ -85,15 +85,16 @@ def test_memory_and_asked_options_bound_the_choice(shapes: Shapes) -> None:
 
 def test_given_layers_have_the_best_base(shapes: Shapes) -> None:
     layers = [LayerLevel(rate=rate, hash="blake3", pow_bits=24) for rate in (8, 64)]
-    found = tree_with(shapes, LEVEL, layers, SHARED)
-    assert said(found) == (8, 8, 64) and found.base.pow_bits == 24
-    every = [tree_with(shapes, replace(LEVEL, rate=rate), layers, SHARED) for rate in (2, 4, 8, 16, 32)]
+    level = replace(LEVEL, pow_bits=26)
+    found = tree_with(shapes, level, layers, SHARED)
+    assert said(found) == (8, 8, 64) and found.base.pow_bits == 26
+    every = [tree_with(shapes, replace(level, rate=rate), layers, SHARED) for rate in (2, 4, 8, 16, 32)]
     assert found.seconds == min(tree.seconds for tree in every)
 
 
 def test_shards_are_joined_by_the_size_of_layers_that_is_fastest(shapes: Shapes) -> None:
     """With idle workers smaller layers pay than on one device."""
-    layouts, level = [layout_of(LayerShape((20, 20), LayerLevel(rate=4, pow_bits=24)))] * 16, LayerLevel(pow_bits=24)
+    layouts, level = [layout_of(LayerShape((18, 18), LayerLevel(rate=8, pow_bits=24)))] * 16, LayerLevel(pow_bits=24)
     works = [work_about(layout) for layout in layouts]
     alone = most_compressions(works, [True] * 16, level, SHARED)
     many = most_compressions(works, [True] * 16, level, replace(SHARED, workers=16))
