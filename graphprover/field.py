@@ -144,8 +144,8 @@ def array_sub(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def array_mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return a * b mod p for arrays that broadcast: four 32-bit products, reduced by 2^64 = 2^32 - 1 and 2^96 = -1."""
-    shape = np.broadcast_shapes(a.shape, b.shape)
-    a, b = np.atleast_1d(a), np.atleast_1d(b)
+    if not a.ndim and not b.ndim:  # NumPy's scalars cannot be changed in place
+        return array_mul(a.reshape(1), b).reshape(())
     al, ah, bl, bh = a & _EPSILON, a >> _LIMB_BITS, b & _EPSILON, b >> _LIMB_BITS
     low, cross, other, high = al * bl, ah * bl, al * bh, ah * bh
     # In place from here on: allocating arrays costs more than the arithmetic.
@@ -173,7 +173,7 @@ def array_mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     low += other
     np.multiply(low >= _P, _P, out=other)
     low -= other
-    return low.reshape(shape)
+    return low
 
 
 def array_reverse_bits(indices: np.ndarray, bits: int) -> np.ndarray:

@@ -214,7 +214,7 @@ def test_random_programs(tmp_path_factory: pytest.TempPathFactory, seed: int, bl
     compare(body, rng.randbytes(4096), length, tmp_path_factory.mktemp("random"))
 
 
-@pytest.mark.parametrize("blocks", [25, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("blocks", [45, pytest.param(300, marks=pytest.mark.slow)])
 def test_a_long_random_program(blocks: int, tmp_path: Path) -> None:
     rng = random.Random(2026)
     body, length = random_program(rng, blocks, 4)
