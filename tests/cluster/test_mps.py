@@ -10,7 +10,7 @@ import dask
 import pytest
 
 from graphprover.cluster import ClusterError, processes
-from graphprover.cluster.local import started
+from graphprover.cluster.local import started, starting
 from graphprover.cluster.mps import CONTROL, serving
 from graphprover.runtime.settings import MPS
 from tests.cluster.processes import ROOT, until
@@ -89,7 +89,7 @@ def test_processes_of_a_cluster_use_it_where_that_is_set(
 
 
 def test_processes_for_cpus_do_not(said: Path) -> None:
-    with dask.config.set({MPS: True}), started("processes", 1):
+    with dask.config.set({MPS: True}), starting("processes", 1):
         assert not said.read_text()
 
 
