@@ -29,9 +29,11 @@ from numba.core.caching import (
     InTreeCacheLocator,
 )
 from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import Environment, lookup_environment
 from numba.core.registry import cpu_target
 from numba.core.runtime.nrt import _nrt
+from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic as numba_intrinsic
 
 from graphprover import __version__
@@ -51,6 +53,8 @@ taken: list[str] = []  # files of the package's kernels that this process has lo
 watchers: list[Callable[[str, float], None]] = []  # called after each compilation
 builders: list[Callable[[Any, Any, Any], None]] = []  # called with function, signature and result of each kernel
 
+_NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 _depth = 0  # of compilations: a kernel that another one calls is compiled within it, under Numba's lock
 _loaded: list[tuple[Any, tuple[Any, ...]]] = []  # dispatchers and argument types of kernels of the package
 
@@ -63,23 +67,56 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable], Any]:
         if cache:
             dispatcher._cache = KernelCache(dispatcher, function)
             dispatcher._compiler.compile = partial(_compile, dispatcher._compiler.compile)
+            dispatcher.add_overload = partial(_add_overload, dispatcher, dispatcher.add_overload)
+            dispatcher.compile = partial(_callable, dispatcher, dispatcher.compile)
         return dispatcher
 
     return decorate
 
 
-def _compile(compile_kernel: Callable, *arguments: Any) -> Any:
-    """Compile a kernel; the kernels of the package that it calls as well, as their files have no bitcode to link."""
+def _compile(compile_kernel: Any, *arguments: Any) -> Any:
+    """Compile a kernel; the kernels of the package that it calls as well, as their files have no bitcode to link.
+
+    A kernel that is compiled for another one gets no wrappers, which take a quarter of the processor time of all.
+    """
     global _depth
     for dispatcher, types in _loaded:
         dispatcher.overloads.pop(types, None)
     _loaded.clear()
+    options = compile_kernel.__self__.targetoptions
+    own = options.copy()
+    options.update(_NO_WRAPPERS if _depth else {})
     _depth += 1
     try:
         with waiting():
             return compile_kernel(*arguments)
     finally:
         _depth -= 1
+        options.clear()
+        options.update(own)
+
+
+def _has_wrapper(compiled: Any) -> bool:
+    """Return whether Python can call a compiled kernel."""
+    engine = compiled.library.codegen._engine
+    return bool(engine.is_symbol_defined(compiled.fndesc.llvm_cpython_wrapper_name))
+
+
+def _add_overload(dispatcher: Any, add: Callable, compiled: Any) -> None:
+    """Add a compiled kernel to its dispatcher: for calls by Python only with a wrapper."""
+    if _has_wrapper(compiled):
+        add(compiled)
+    else:
+        dispatcher.overloads[tuple(compiled.signature.args)] = compiled
+
+
+def _callable(dispatcher: Any, compile_overload: Callable, signature: Any) -> Any:
+    """Compile a kernel, or return the compiled one; for Python another one than for kernels without a wrapper."""
+    with global_compiler_lock:  # so that no other thread changes the depth
+        types = tuple(normalize_signature(signature)[0])
+        if not _depth and types in dispatcher.overloads and not _has_wrapper(dispatcher.overloads[types]):
+            del dispatcher.overloads[types]
+        return compile_overload(signature)
 
 
 intrinsic: Any = numba_intrinsic  # its published type counts the typing context among a call's arguments
@@ -195,7 +232,8 @@ def _rebuild(target_context: Any, payload: Any) -> Any:
     """Load machine code. Its bitcode takes longer to parse than the rest, and only compiled callers link it."""
     (name, kind, (machine_code, bitcode)), described, *rest = payload
     engine = target_context.codegen()._engine
-    engine._defined_symbols.add(described.llvm_cpython_wrapper_name)
+    if not _depth:  # for another kernel there may be no wrapper
+        engine._defined_symbols.add(described.llvm_cpython_wrapper_name)
     library = name, kind, (machine_code, _no_bitcode())
     loaded = CompileResult._rebuild(target_context, library, described, *rest)
 
@@ -402,9 +440,13 @@ class _Files:
         save(self.folders[0] / self._name(key), pickle.dumps(self.stamp) + numba.core.serialize.dumps(data))
 
     def _name(self, key: Any) -> str:
-        """Return the file name of a signature, processor and closure; a newer source overwrites an older one's file."""
+        """Return the file name of a signature, processor and closure; code for other kernels alone has another one.
+
+        A newer source overwrites an older one's file.
+        """
         signature, target, (_, closure) = key
-        return f"{self.base}.{hashlib.sha256(repr((signature, target, closure)).encode()).hexdigest()[:16]}{_SUFFIX}"
+        facts = signature, target, closure, *["without wrappers"] * bool(_depth)
+        return f"{self.base}.{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}{_SUFFIX}"
 
 
 class _Unpickler(pickle.Unpickler):

@@ -228,3 +228,22 @@ def test_a_warm_process_logs_nothing_of_kernels(
     monkeypatch.setattr(numba_cache, "_progress", numba_cache._Progress())
     caplog.clear()
     assert thrice() == [] and not caplog.records
+
+
+def test_a_kernel_of_another_kernel_is_compiled_again_for_python(tmp_path: Path) -> None:
+    """It has no wrapper before, which a call by Python needs; both are kept."""
+    file = tmp_path / "kernels.py"
+    file.write_text(KERNELS)
+    before = len(numba_cache.made)
+    module: Any = module_at(file)
+    assert module.thrice(5) == 15
+    (inner,) = module.twice.overloads.values()
+    assert not numba_cache._has_wrapper(inner)
+    assert (module.twice(5), module.twice(6), module.thrice(6)) == (10, 12, 18)
+    assert [name for name, _ in numba_cache.made[before:]] == [*BOTH, "kernels.twice"] and len(kept(tmp_path)) == 3
+    again: Any = module_at(file)
+    assert (again.twice(5), again.thrice(5)) == (10, 15) and len(numba_cache.made) == before + 3
+    file.write_text(KERNELS.replace("twice(x) + x", "x + twice(x)"))
+    other: Any = module_at(file)  # of which only one kernel has changed
+    assert (other.thrice(5), other.twice(5)) == (15, 10)
+    assert [name for name, _ in numba_cache.made[before + 3 :]] == ["kernels.thrice"]
