@@ -308,7 +308,7 @@ def test_a_layer_about_a_merged_layer() -> None:
 
 def test_the_work_about_a_merged_layer_is_expected() -> None:
     proof = of_layers(MERGED_LEVEL)
-    (subject,) = subjects_of(proof, [PROVER.program.statement_of(proof.header)], MERGED_LEVEL)
+    (subject,) = subjects_of(proof, [PROVER.program.statement_of(proof.header, coming=True)], MERGED_LEVEL)
     (task,) = layer_statement([(subject.child, subject.batch)]).tables[0].main.needs
     steps, work = task.fixed["inputs"].steps, run_work() + work_about(subject.child.layout)
     assert (len(steps.pcs), steps.cells.shape[1]) == (work.steps, work.cells)
