@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from graphprover.air.debugger import FailingConstraint
+from graphprover.air.degree import at_rate
 from graphprover.air.evaluate import evaluate
 from graphprover.field import P
 from graphprover.recursion.tables import places
@@ -60,6 +61,9 @@ def test_costs() -> None:
     assert FIXED.preprocessed_trace().shape == (12, PAIRS) == (12, 2**16)
     text = (Path(__file__).parents[2] / "docs/recursion.md").read_text()
     assert "| `blake3` | 16 a compression | 183 | 0 | 17 | 4 | 3,984 a compression |" in text
+    low = at_rate(table, 6)
+    assert (len(low.lookups), low.log_quotient_chunks, cells_per_row(low)) == (9, 3, 237)
+    assert "9 fraction columns and 8\nchunks, 237 cells a row for 249." in text
     assert f"| `fixed` | 2^16 | 6 | 12 | 5 | 1 | {cells_per_row(fixed)} a row |" in text
 
 
