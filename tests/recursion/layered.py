@@ -40,6 +40,7 @@ CASES: Mapping[str, tuple[str, Mapping[str, int]]] = {  # statement of tests/int
     "no work": ("preprocessed bytes", {"num_queries": 12}),
     "folds by 4": ("mixed", {"log_blowup": 3, "max_log_arity": 2, "num_queries": 3}),
     "rate 1/256": ("local lookup", {"log_blowup": 8}),
+    "eight messages a column": ("eight messages a column", {"log_blowup": 8}),
     "a longer final polynomial": ("preprocessed bytes", {"log_final_poly_len": 4}),
     "all rows": ("local lookup", {"num_queries": 250}),  # all of its 32 rows are opened
 }

@@ -59,6 +59,7 @@ def test_the_cases_have_every_shape() -> None:
     layouts = [child(name).layout for name in CASES]
     assert {1, 2, 3} <= {log_arity for layout in layouts for log_arity in layout.fold_log_arities}
     assert {1, 2, 3, 8} == {layout.parameters.log_blowup for layout in layouts}
+    assert {0, 1, 2, 3} == {log_chunks for layout in layouts for log_chunks in layout.log_chunks}
     assert max(len(layout.fri_log_heights) for layout in layouts) >= 5
     assert min(len(layout.fri_log_heights) for layout in layouts) == 1
     assert {len(layout.rounds) for layout in layouts} == {3, 4}
