@@ -124,7 +124,7 @@ def best_trees(shapes: Shapes, level: Level, goal: Goal, target: Target) -> tupl
     Raises:
         ValueError: No tree reaches the level in this memory.
     """
-    return _where_it_fits(target, lambda target: _best(shapes, level, goal, target))
+    return _where_it_fits(target, lambda target: _best(shapes, level, goal, target), lambda found: found[0].bytes, goal)
 
 
 def _best(shapes: Shapes, level: Level, goal: Goal, target: Target) -> tuple[Tree, ...]:
@@ -134,12 +134,25 @@ def _best(shapes: Shapes, level: Level, goal: Goal, target: Target) -> tuple[Tre
     return _ranked(found, goal, target)
 
 
-def _where_it_fits(target: Target, search: Callable[[Target], T]) -> T:
-    """Return the result of a search in which all proofs fit the memory; if none does, columns may be recomputed."""
+def _where_it_fits(
+    target: Target, search: Callable[[Target], T], bytes_of: Callable[[T], int] | None = None, goal: Goal = Goal()
+) -> T:
+    """Return the result of a search in which all proofs fit the memory without recomputed columns.
+
+    If there is none, or it is too large for the fastest proof of a usual size (``bytes_of``), columns may be recomputed.
+    """
     try:
-        return search(target)
+        found = search(target)
     except ValueError:
         return search(replace(target, recomputes=True))
+    if bytes_of and goal.seconds is None and bytes_of(found) > _usual_bytes(target):
+        return search(replace(target, recomputes=True))
+    return found
+
+
+def _usual_bytes(target: Target) -> int:
+    """Return the largest expected size of the fastest proof of a usual size."""
+    return round((FAST_BYTES_OF_CPU if target.kind == CPU else FAST_BYTES) / (1 + SIZE_MARGIN))
 
 
 def tree_with(shapes: Shapes, level: Level, layers: Sequence[LayerLevel], target: Target) -> Tree:
@@ -177,7 +190,7 @@ def tree_about(layouts: tuple[Layout, ...], level: Level, goal: Goal, target: Ta
         trees = _trees(base, layouts, _base_cost(layouts, target), target, _choices(goal))
         return _ranked(trees, goal, target)[0]
 
-    return _where_it_fits(target, search)
+    return _where_it_fits(target, search, lambda found: found.bytes, goal)
 
 
 def most_compressions(works: Sequence[LayerWork], are_layers: Sequence[bool], level: LayerLevel, target: Target) -> int:
@@ -394,7 +407,7 @@ def _ranked(trees: Iterable[Tree], goal: Goal, target: Target, any_size: bool = 
     if any_size:
         found = sorted(trees, key=lambda tree: tree.seconds)
     elif goal.seconds is None:
-        most = round((FAST_BYTES_OF_CPU if target.kind == CPU else FAST_BYTES) / (1 + SIZE_MARGIN))
+        most = _usual_bytes(target)
         found = sorted(trees, key=lambda tree: (max(tree.bytes, most), tree.seconds))
     else:
         within = goal.seconds

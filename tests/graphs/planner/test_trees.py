@@ -76,6 +76,8 @@ def test_memory_and_asked_options_bound_the_choice(shapes: Shapes) -> None:
     assert smallest.memory > 51 << 30 >= there.memory and there.bytes > smallest.bytes
     narrow = replace(SHARED, memory=3 << 30)  # all columns of the base do not fit: some are recomputed
     assert best_trees(shapes, LEVEL, Goal(), narrow)[0].memory <= 3 << 30
+    tight = replace(ON_CPU, memory=5 << 30)  # all columns of a layer at 1/8 do not fit
+    assert best_trees(shapes, LEVEL, Goal(), tight)[0].bytes <= FAST_BYTES_OF_CPU
     with pytest.raises(ValueError, match="no tree of layers reaches the level in the memory"):
         best_trees(shapes, LEVEL, Goal(), replace(SHARED, memory=1 << 20))
     asked = best_trees(shapes, replace(LEVEL, rate=4), Goal(pow_bits=22), SHARED)
