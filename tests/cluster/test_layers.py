@@ -13,6 +13,7 @@ from graphprover.device import CpuDevice
 from graphprover.prover import layer_tree
 from tests.cluster.once import DIES, WRONG, Once
 from tests.cluster.processes import ROOT
+from tests.cluster.test_staying import largest_work
 from tests.conftest import LAYERS_AT
 
 pytestmark = pytest.mark.usefixtures("patience")
@@ -34,14 +35,14 @@ def proof() -> ShardedProof:
 @pytest.fixture(autouse=True)
 def one_shard_a_layer(monkeypatch: pytest.MonkeyPatch, proof: ShardedProof) -> None:
     """Give each shard a layer of its own."""
-    monkeypatch.setattr(layer_tree, "most_compressions", lambda memory, rate: proof.proofs[0].size // 34 + 1)
+    monkeypatch.setattr(layer_tree, "most_compressions", lambda *given: largest_work(proof, PROVER))
 
 
 @pytest.fixture(scope="module")
 def alone(proof: ShardedProof) -> CompressedProof:
     """Return the compressed proof by this process."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(layer_tree, "most_compressions", lambda memory, rate: proof.proofs[0].size // 34 + 1)
+        patched.setattr(layer_tree, "most_compressions", lambda *given: largest_work(proof, PROVER))
         return compress(proof, PROVER.program.statement_of(proof), "sync", device=CpuDevice(1), rate=LAYERS_AT, **LEVEL)
 
 

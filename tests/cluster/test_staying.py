@@ -19,9 +19,11 @@ from graphprover.cluster.tasks import BEGUN, Attempt
 from graphprover.device import CpuDevice
 from graphprover.prover import layer_tree
 from graphprover.proving.executor import OnCluster
+from graphprover.recursion.expected import work_about
 from graphprover.reports.proof_page import proof_page
 from graphprover.telemetry.observation import Observation
 from graphprover.telemetry.tree import critical_path
+from graphprover.verifier.headers import layouts_of_proof
 from tests.cluster import bad_workers, faults
 from tests.cluster.processes import ROOT, pids
 from tests.cluster.test_sharded import await_both, await_release
@@ -33,6 +35,12 @@ pytestmark = pytest.mark.usefixtures("patience")
 GUEST, INPUT = ROOT / "examples/guests/fib_iterative.elf", struct.pack("<Q", 30)
 LEVEL: dict[str, Any] = {"security": 20.0, "pow_bits": 4, "rate": 8}
 FALLBACK, LOST = "the client verifies all shards", "shards are lost with their worker"
+
+
+def largest_work(proof: ShardedProof, prover: Prover) -> float:
+    """Return the compressions of a layer about the shard that takes the most."""
+    layouts = layouts_of_proof(proof, prover.program.statement_of(proof))
+    return max(work_about(layout).compressions for layout in layouts)
 
 
 @cache
@@ -68,8 +76,8 @@ def alone(shape: Shape) -> CompressedProof:
 def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Shape:
     """Return the shape of the test; by default one layer is about two shards."""
     found: Shape = getattr(request, "param", Shape(2, 2))
-    most = found.each * max(proof.size // 34 for proof in sharded(found.shards).proofs)
-    monkeypatch.setattr(layer_tree, "most_compressions", lambda memory, rate: most)
+    most = found.each * largest_work(sharded(found.shards), Prover(GUEST, shards=found.shards, **LEVEL))
+    monkeypatch.setattr(layer_tree, "most_compressions", lambda *given: most)
     assert len(alone(found).layers) == (1 if found.shards == found.each else 3)
     return found
 
