@@ -17,7 +17,6 @@ from graphprover.proof.sharded import ShardedProof
 from graphprover.proof.sizes import bits_by
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.transcript import RELEASE
-from graphprover.telemetry.model import PROVING, rate
 from graphprover.verifier import Verdict
 from graphprover.vm.statement.key import Key
 from graphprover.vm.statement.version import MACHINE_VERSION, SHAPES_VERSION
@@ -60,6 +59,8 @@ def run_of(program: Program, run: Any) -> Facts:
 
 def proof_of_run(made: Made) -> Facts:
     """Return the seconds of a proof, and the figures of a guest's run; null for tables."""
+    from graphprover.telemetry.model import PROVING  # here, because verifying needs no observations
+
     run = made.run
     return {
         "seconds": sum(made.seconds.get(stage, 0.0) for stage in PROVING),
@@ -72,6 +73,8 @@ def proof_of_run(made: Made) -> Facts:
 
 def speed(made: Made) -> float | None:
     """Return the cycles a second of a proof; None for tables, and of a proof that existed before."""
+    from graphprover.telemetry.model import rate  # as above
+
     return rate(made.run.cycles, made.seconds, made.compile_seconds) if made.run else None
 
 

@@ -332,7 +332,10 @@ def test_usage_errors(arguments: Sequence[str], cause: str, folder: Path, capsys
         (["prove", "p", "--max-cycles", "0"], "argument --max-cycles: '0' is not a number of cycles below 2^32"),
         (["prove", "p", "--max-cycles", str(1 << 32)], "--max-cycles: '4294967296' is not a number of cycles below"),
         (["prove", "p", "--max-memory", "-3"], "argument --max-memory: '-3' is not a number of MiB"),
-        (["prove", "p", "--compress", ",".join(["2"] * 17)], "is not N of a rate 1/N, or up to 16 such N with commas"),
+        (
+            ["prove", "p", "--compress", ",".join(["2"] * 17)],
+            "is not fast, small, a time as 2.5s, N of a rate 1/N, or up to 16",
+        ),
         (["prove", "p", "--hash", "md5"], "argument --hash: 'md5' is not keccak or blake3"),
         (["prove", "p", "--pow-bits", "31"], "argument --pow-bits: '31' is not a number of bits from 0 to 30"),
         (["prove", "--small", "p"], "argument --small: 'p' is not a positive number of seconds: put PROGRAM first"),

@@ -27,6 +27,8 @@ from graphprover.proof.mock import MockProof
 from graphprover.proof.proof import Proof
 from graphprover.proof.sharded import ShardedProof
 from graphprover.protocol.errors import RuleError, VerificationError
+from graphprover.protocol.level import rates_text
+from graphprover.protocol.parameters import RATES
 from graphprover.protocol.proof import Caps, least_bytes
 from graphprover.protocol.security import CAP_HEIGHT, JOHNSON_PROXIMITY
 from graphprover.statement.cells import cells_per_row
@@ -317,6 +319,11 @@ class ProgramStatements:
         if cap_height != CAP_HEIGHT:  # keys commit to this height
             raise VerificationError(
                 "guest.cap", f"the proof has cap height {cap_height}; executions are proved at cap height {CAP_HEIGHT}"
+            )
+        if (log_blowup := proof.parameters.log_blowup) not in RATES.values():  # nor has a key their commitments
+            raise VerificationError(
+                "guest.cap",
+                f"the proof is at the rate 1/{1 << log_blowup}; executions are proved at {rates_text(RATES)}",
             )
         header = header_of(proof)
         first, *_ = header.numbers

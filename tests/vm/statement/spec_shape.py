@@ -39,6 +39,7 @@ class File:
 class Derived:
     """The numbers that section 2 derives from a description."""
 
+    main: int  # columns
     cells: int
     weight: int
 
@@ -101,7 +102,7 @@ def derived(canonical: bytes) -> Derived:
                 column = column + tuples
             else:
                 column, lookups = tuples, lookups + 1
-    return Derived(main + (3 * (lookups + 1) if lookups else 0) + 3 * 2**c, weight)
+    return Derived(main, main + (3 * (lookups + 1) if lookups else 0) + 3 * 2**c, weight)
 
 
 def pin_degree(tuples: Sequence[tuple[int, int]]) -> int:

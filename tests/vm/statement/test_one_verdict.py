@@ -91,7 +91,7 @@ def other_parameters(values: Callable[[range], range | tuple[int, ...]]) -> Iter
 
 def refused_by_the_page(parameters: Parameters) -> bool:
     """Return whether docs/protocol.md, section 15, refuses the parameters."""
-    return parameters.cap_height != 0
+    return parameters.cap_height != 0 or parameters.log_blowup > 6
 
 
 def test_of_headers_with_any_parameter_changed() -> None:

@@ -494,7 +494,7 @@ def test_a_payload_has_at_least_the_bytes_of_the_page() -> None:
         claim.files(),
         [max((len(t[2]) // 2 for t in claim.shards[0] if t[0] == n), default=0) for n in (6, 14)],
     )
-    columns = sum(spec.derived(subject.describe(table[0], 0, *words)).cells - 3 for table in claim.shards[0])
+    columns = sum(spec.derived(subject.describe(table[0], 0, *words)).main for table in claim.shards[0])
     size = spec.least_bytes(len(file.logs), columns, 10)
     proof = claim.proof()
     assert isinstance(proof, Proof)
