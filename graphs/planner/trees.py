@@ -124,7 +124,11 @@ def best_trees(shapes: Shapes, level: Level, goal: Goal, target: Target) -> tupl
     Raises:
         ValueError: No tree reaches the level in this memory.
     """
-    return _where_it_fits(target, lambda target: _best(shapes, level, goal, target), lambda found: found[0].bytes, goal)
+
+    def search(target: Target) -> tuple[Tree, ...]:
+        return _best(shapes, level, goal, target)
+
+    return _where_it_fits(target, search, lambda found: _is_too_large(found[0], goal, target))
 
 
 def _best(shapes: Shapes, level: Level, goal: Goal, target: Target) -> tuple[Tree, ...]:
@@ -135,19 +139,22 @@ def _best(shapes: Shapes, level: Level, goal: Goal, target: Target) -> tuple[Tre
 
 
 def _where_it_fits(
-    target: Target, search: Callable[[Target], T], bytes_of: Callable[[T], int] | None = None, goal: Goal = Goal()
+    target: Target, search: Callable[[Target], T], is_too_large: Callable[[T], bool] = lambda found: False
 ) -> T:
     """Return the result of a search in which all proofs fit the memory without recomputed columns.
 
-    If there is none, or it is too large for the fastest proof of a usual size (``bytes_of``), columns may be recomputed.
+    If there is none, or it is too large, columns may be recomputed.
     """
     try:
         found = search(target)
     except ValueError:
         return search(replace(target, recomputes=True))
-    if bytes_of and goal.seconds is None and bytes_of(found) > _usual_bytes(target):
-        return search(replace(target, recomputes=True))
-    return found
+    return search(replace(target, recomputes=True)) if is_too_large(found) else found
+
+
+def _is_too_large(tree: Tree, goal: Goal, target: Target) -> bool:
+    """Return whether a tree was to be the fastest of a usual size, and is larger."""
+    return goal.seconds is None and tree.bytes > _usual_bytes(target)
 
 
 def _usual_bytes(target: Target) -> int:
@@ -190,7 +197,7 @@ def tree_about(layouts: tuple[Layout, ...], level: Level, goal: Goal, target: Ta
         trees = _trees(base, layouts, _base_cost(layouts, target), target, _choices(goal))
         return _ranked(trees, goal, target)[0]
 
-    return _where_it_fits(target, search, lambda found: found.bytes, goal)
+    return _where_it_fits(target, search, lambda found: _is_too_large(found, goal, target))
 
 
 def most_compressions(works: Sequence[LayerWork], are_layers: Sequence[bool], level: LayerLevel, target: Target) -> int:
