@@ -22,7 +22,7 @@ from typing import Any
 
 import dask
 import pytest
-from distributed import Client, LocalCluster, Scheduler
+from distributed import Client, Scheduler
 from distributed.system_monitor import SystemMonitor
 
 from graphprover import prove
@@ -397,10 +397,7 @@ def test_a_worker_is_where_its_gpu_is() -> None:
 def test_few_proofs_go_to_different_gpus(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
     prover = Prover(ROOT / "examples/guests/fib_iterative.elf")
     jobs = [prover.job(struct.pack("<Q", number), name=str(number)) for number in range(8)]
-    with (
-        LocalCluster(n_workers=4, threads_per_worker=1, processes=False, dashboard_address=None) as made,
-        Client(made) as client,
-    ):
+    with started("processes", 4) as client:
 
         def makers(number: int) -> list[str]:
             """Return the workers of the first ``number`` proofs."""
