@@ -22,8 +22,8 @@ EXT_PRODUCTS = 9  # base products of one extension product
 def products(air: AirDescription) -> int:
     """Return the base products that a table's quotient takes at one point.
 
-    They are those of the expressions, three to fold a constraint, three to add a field to a fingerprint, and two
-    extension products for each message and each column.
+    Each multiplication of the expressions is one. Others are three to fold a constraint, three to add a field to a
+    fingerprint, and two extension products for each message and each column.
     """
     messages = [message for lookup in air.lookups for message in lookup.tuples]
     folded = len(air.constraints) + sum(len(message.fields) for message in messages)

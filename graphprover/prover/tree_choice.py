@@ -14,6 +14,7 @@ from graphprover.graphs.planner.trees import Shapes, Tree, best_trees, tree_abou
 from graphprover.protocol.goal import Goal
 from graphprover.protocol.layout import Layout
 from graphprover.protocol.level import LayerLevel, Level
+from graphprover.protocol.parameters import BLAKE3
 from graphprover.prover.smallest import pace_of
 from graphprover.statement.shards import ShardedStatement
 from graphprover.statement.statement import Statement
@@ -26,11 +27,11 @@ Layers = tuple[LayerLevel, ...] | Goal  # of a compressed proof: given as for `l
 SHARED = Target(CUDA, On(CUDA_BATCH, CUDA_THREADS, True), assumed(CUDA, CUDA_THREADS).roofline, 126 * 10**9)
 
 
-def target_of(device: Device, workers: int = 1, memory: int | None = None) -> Target:
-    """Return a device as a search for trees has it; ``memory``: bytes for a proof, by default those of the device."""
-    pace = pace_of(device.threads, "blake3") if device.kind == CPU else 1.0
+def target_of(device: Device) -> Target:
+    """Return a device as a search for trees has it."""
+    pace = pace_of(device.threads, BLAKE3) if device.kind == CPU else 1.0
     rates = assumed(device.kind, device.threads).roofline
-    return Target(device.kind, On.of(device), rates, largest(device) if memory is None else memory, pace, workers)
+    return Target(device.kind, On.of(device), rates, largest(device), pace)
 
 
 def shapes_of(statement: Statement | ShardedStatement) -> Shapes:

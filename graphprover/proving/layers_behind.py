@@ -32,7 +32,7 @@ class LayersBehind:
         self._thread.shutdown(cancel_futures=True)
 
     def after(self, job: Job, found: Made | Exception) -> Iterator[tuple[Job, Made | Exception]]:
-        """Begin the layers of a job, once those of the job before are made; yield the jobs that have all layers.
+        """Begin the layers of a job, once the layers of the job before are made; yield the jobs that have all layers.
 
         Args:
             job: The job.
@@ -65,7 +65,7 @@ class LayersBehind:
         yield job, found
 
     def _compressed(self, job: Job, made: Made) -> Made:
-        # The stages before an observation are those of the next job.
+        # The stages before an observation belong to the next job.
         with observed() if observing() else nullcontext(), within(None, job.label, interrupt=self._check_ended):
             return job.compressed(made, self._executor, self._device)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 from graphprover.field import EXTENSION_DEGREE, ZERO
-from graphprover.protocol.blake3 import BLOCK_WORDS, CHUNK_WORDS
+from graphprover.protocol.blake3 import CHUNK_WORDS, calls
 from graphprover.protocol.digests import DIGEST_BYTES, DIGEST_WORDS
 from graphprover.protocol.joint import JointPart
 from graphprover.protocol.layout import Layout
@@ -87,20 +87,20 @@ class LayerWork:
 
     @property
     def merged_log_rows(self) -> int:
-        """log2 of the rows of a merged layer, as `log_heights`; raises ValueError as that of `layer_tables`."""
+        """log2 of the rows of a merged layer, as `log_heights`; raises ValueError as `layer_tables.merged_log_rows`."""
         return merged_log_rows(*self._most)
 
     @property
     def _most(self) -> tuple[int, int]:
         """The compressions and rows of `machine` that are counted."""
-        calls, rows = (round(count * (1 + MARGIN)) for count in (self.compressions, self.machine_rows))
-        return calls, rows
+        most_calls, rows = (round(count * (1 + MARGIN)) for count in (self.compressions, self.machine_rows))
+        return most_calls, rows
 
 
 def run_work() -> LayerWork:
     """Return the part of a layer's work that is about no child: the list of heads."""
     steps, cells = _COSTS["run"]
-    return LayerWork(_blocks(CHUNK_WORDS), _segments(CHUNK_WORDS), steps=steps, cells=cells)
+    return LayerWork(calls(CHUNK_WORDS), _segments(CHUNK_WORDS), steps=steps, cells=cells)
 
 
 def work_about(layout: Layout) -> LayerWork:
@@ -115,7 +115,7 @@ def work_about(layout: Layout) -> LayerWork:
     parts |= {part: queries * count for part, count in _parts_of_query(layout).items()}
     steps, frames = (sum(_COSTS[part][i] * count for part, count in parts.items()) for i in range(2))
     read = [*((1, words) for words in fixed.messages), (further, DIGEST_WORDS), *_rows(layout)]
-    blocks, segments = (sum(rows * of(words) for rows, words in read) for of in (_blocks, _segments))
+    blocks, segments = (sum(rows * of(words) for rows, words in read) for of in (calls, _segments))
     cells = fixed.cells + SHIFT * STREAM_WORDS * further + frames
     return LayerWork(blocks, segments, _nodes(layout), steps, cells)
 
@@ -224,17 +224,6 @@ def _nodes(layout: Layout) -> float:
     return sum(met(size, layout.parameters.num_queries) for size in sizes)
 
 
-def _chunks(words: int) -> int:
-    return max(1, -(-words // CHUNK_WORDS))
-
-
-def _blocks(words: int) -> int:
-    """Return the compressions of a message: its blocks, and a parent for each chunk but one."""
-    chunks = _chunks(words)
-    full = CHUNK_WORDS // BLOCK_WORDS * (chunks - 1)
-    return full + -(-(words - CHUNK_WORDS * (chunks - 1)) // BLOCK_WORDS) + chunks - 1
-
-
 def _segments(words: int) -> int:
     """Return the chunks and the parents of a message."""
-    return 2 * _chunks(words) - 1
+    return 2 * max(1, -(-words // CHUNK_WORDS)) - 1

@@ -29,7 +29,7 @@ class LayerStatement(Statement):
     """The statement that proofs are accepted, with its preprocessed columns known by their commitment."""
 
     def __init__(self, log_heights: Sequence[int], heads: Heads | None = None) -> None:
-        """Take the layer's layout and what it is about.
+        """Take the layer's heights and the heads of its proofs.
 
         Args:
             log_heights: log2 of the rows of each table, as the layer's header states them. A single one is the merged

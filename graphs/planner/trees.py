@@ -29,7 +29,7 @@ from graphprover.graphs.planner.layers import (
 from graphprover.proof.compressed import MOST_CHILDREN
 from graphprover.protocol.goal import Goal
 from graphprover.protocol.layout import Layout, make_layout
-from graphprover.protocol.level import COMPRESSED_POW_BITS, LAYER_RATE, MOST_POW_BITS, LayerLevel, Level
+from graphprover.protocol.level import COMPRESSED_POW_BITS, MOST_POW_BITS, LayerLevel, Level
 from graphprover.protocol.parameters import LAYER_RATES, SMALL
 from graphprover.recursion.expected import LayerWork, work_about
 from graphprover.recursion.tables.places import ROWS as ROWS_OF_CALL
@@ -45,6 +45,7 @@ LEAST_MERGED = 16  # N of the highest rate 1/N of a merged layer: at higher ones
 MOST_CHAIN = 3  # layers one about another from the first one about all shards on
 MOST_LOG, LEAST_LOG = 18, 14  # of the compressions of a layer about several proofs
 KEPT = 5  # trees that a search returns
+_NO_TREE = "no tree of layers reaches the level in the memory of the device: give rates, or more shards"
 
 T = TypeVar("T")
 Shapes = tuple[tuple[tuple[AirDescription, ...], tuple[int, ...]], ...]  # of each shard: tables, log2 of their rows
@@ -184,7 +185,9 @@ def _fastest(shapes: Shapes, level: Level, layers: Sequence[LayerLevel], target:
                 shards, joins = len(layouts), len(levels) - len(layers) + 1
                 size = _bytes(levels) + HEADER_BYTES * shards
                 found.append(Tree(base, shards, cost, sum(map(cells_of, layouts)), most, tuple(levels), joins, size))
-    return _ranked(found, Goal(), target, any_size=True)[0]
+    if not found:
+        raise ValueError(_NO_TREE)
+    return min(found, key=lambda tree: tree.seconds)
 
 
 @lru_cache(maxsize=256)
@@ -224,10 +227,9 @@ def _choices(goal: Goal) -> tuple[int, ...]:
 @lru_cache(maxsize=64)
 def _layer_levels(like: Level, choices: tuple[int, ...]) -> tuple[LayerLevel, ...]:
     """Return the levels of a layer that may be chosen, with the security of another proof."""
-    own = LayerLevel(like.security, LAYER_RATE, like.proximity, like.hash)
     found = product(LAYER_RATES, choices, (False, True))
     return tuple(
-        replace(own, rate=rate, pow_bits=bits, merged=merged)
+        like.of_layer(rate=rate, pow_bits=bits, merged=merged)
         for rate, bits, merged in found
         if not merged or rate >= LEAST_MERGED
     )
@@ -276,7 +278,7 @@ def _together(seconds: Sequence[float], target: Target) -> float:
 def _trees(
     base: Level, layouts: Sequence[Layout], cost: ProofCost, target: Target, choices: tuple[int, ...]
 ) -> list[Tree]:
-    """Return the trees about shards that fit the memory, without those that another one betters in time and bytes."""
+    """Return the trees about shards that fit the memory, except each that another one betters in time and bytes."""
     works = [work_about(layout) for layout in layouts]
     found = list[tuple[float, int, int, int, Chain]]()
     for level, most in product(_layer_levels(base, choices), _caps(works)):
@@ -361,9 +363,7 @@ def _level(groups: Sequence[LayerWork], level: LayerLevel, target: Target) -> tu
 
 
 @lru_cache(maxsize=4096)
-def _chains(
-    layer: LayerShape, most: int, choices: tuple[int, ...], target: Target
-) -> tuple[tuple[TreeLevel, ...], ...]:
+def _chains(layer: LayerShape, most: int, choices: tuple[int, ...], target: Target) -> tuple[Chain, ...]:
     """Return the layers, one about another, that may follow a layer: none, or up to ``most`` at no higher rate.
 
     A chain that takes longer than another one and has no fewer bytes is left out.
@@ -406,21 +406,19 @@ def grouped(compressions: Sequence[float], layers: Sequence[bool], most: int) ->
     return [*ends, len(compressions)]
 
 
-def _ranked(trees: Iterable[Tree], goal: Goal, target: Target, any_size: bool = False) -> tuple[Tree, ...]:
+def _ranked(trees: Iterable[Tree], goal: Goal, target: Target) -> tuple[Tree, ...]:
     """Return the best trees in the order of a goal, each with other rates.
 
-    If no tree meets the goal, those that miss it least come first.
+    If no tree meets the goal, the trees that miss it least come first.
     """
-    if any_size:
-        found = sorted(trees, key=lambda tree: tree.seconds)
-    elif goal.seconds is None:
+    if goal.seconds is None:
         most = _usual_bytes(target)
         found = sorted(trees, key=lambda tree: (max(tree.bytes, most), tree.seconds))
     else:
         within = goal.seconds
         found = sorted(trees, key=lambda tree: (max(tree.seconds, within), tree.bytes, tree.seconds))
     if not found:
-        raise ValueError("no tree of layers reaches the level in the memory of the device: give rates, or more shards")
+        raise ValueError(_NO_TREE)
     kept = dict[str, Tree]()
     for tree in found:
         kept.setdefault(tree.text, tree)

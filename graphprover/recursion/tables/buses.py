@@ -47,7 +47,7 @@ def message(tag: MessageTag, *fields: Any) -> list[Any]:
 
 
 def _before(tag: MessageTag, elements: int) -> list[int]:
-    """Return what is before the elements of a message."""
+    """Return the zeros and the tag before the elements of a message."""
     return [*[0] * (_WIDTH - 1 - elements), int(tag)]
 
 

@@ -130,7 +130,7 @@ def test_other_words_are_refused(word: str) -> None:
 
 @pytest.mark.parametrize("compress", ["fast", pytest.param("8s", marks=pytest.mark.slow)])
 def test_a_proof_has_the_planned_tree(compress: str) -> None:
-    """Few queries meet often: heights are compared with those of the layout that the base has."""
+    """Few queries meet often: heights are compared with the layout of the base."""
     options: dict[str, Any] = {"security": 30, "pow_bits": 3, "device": "cpu"}
     prover = Prover(GUEST, compress=compress, **options)
     proof = prover.prove(struct.pack("<Q", 5))
